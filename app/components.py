@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PARTS = {  # what comes before a component's own script
     "sheet": ("sheet_units", "sheet_rows", "sheet_matrix"),
-    "annotate": ("annotate_units", "annotate_tasks"),
+    "annotate": ("annotate_units", "annotate_read", "annotate_tasks"),
     "judged": ("annotate_units",),
 }
 STYLES = {"judged": "annotate"}  # of a component without a style of its own

@@ -375,6 +375,7 @@ const TASKS = {
   "adjudicate suggestions": adjudicateSuggestions,
   mark: markTask,
   simulate: simulateTask,
+  read: readTask,
   rank: rankTask,
   rate: rateTask,
   inspect: inspectTask,

@@ -64,11 +64,19 @@ Last = dict[tuple[int, int], Annotation]  # the newest annotation by item and an
 
 @dataclass(frozen=True)
 class ReadItems:
-    """Items of files; `annotations` came with them, `left_out` has a sentence for every row that cannot be used."""
+    """Items of files; `annotations` came with them, `left_out` has a sentence for every row that cannot be used.
+
+    `only_read` says why the model cannot read one of the items, which have reasons for people to read; "" where it can.
+    """
 
     items: tuple[Item, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     left_out: tuple[str, ...] = ()
+    only_read: str = ""
+
+    @property
+    def has_reasons(self) -> bool:
+        return any(item.reason is not None for item in self.items)
 
 
 def check_sizes(sizes: Sequence[int]) -> None:
@@ -108,7 +116,10 @@ def read_items(
     multimodal: bool = False,
     split: str = "",
 ) -> ReadItems:
-    """Return the items of the files that a model can read; raises `DataUnavailable` if no data can be read."""
+    """Return the items of the files that a model can read, or that have a reason for people to read.
+
+    Raises `DataUnavailable` if no data can be read.
+    """
     sources = [name for name in files if _suffix(name) not in IMAGES]
     if len(sources) > 1:
         raise DataUnavailable(MANY_TABLES.format(count=len(sources), names=", ".join(sources)[:200]))
@@ -119,29 +130,40 @@ def read_items(
     given = _with_images(files[name], name, images) if images else parse_items(files[name], name, split, classes)
     items: list[Item] = []
     left_out = list(given.problems(len(given.bad_rows)))
+    only_read, with_reasons = "", any(item.reason is not None for item in given.items)
     for item in given.items:
-        fault = _fault(item.example, input_names, len(classes), multimodal=multimodal)
-        if fault:
-            left_out.append(f"Item {item.id[:60]}: {fault}")
+        fault = _fault(item, with_reasons=with_reasons)
+        misfit = _misfit(item.example, input_names, len(classes), multimodal=multimodal)
+        if fault or (misfit and not with_reasons):
+            left_out.append(f"Item {item.id[:60]}: {fault or misfit}")
         else:
             items.append(item)
+            only_read = only_read or (f"Item {item.id[:60]}: {misfit}" if misfit else "")
     kept = {item.id for item in items}
     annotations, unusable = usable([annotation for annotation in given.annotations if annotation.item in kept])
-    return ReadItems(tuple(items), annotations, (*left_out, *unusable))
+    return ReadItems(tuple(items), annotations, (*left_out, *unusable), only_read)
 
 
 def _suffix(name: str) -> str:
     return Path(name).suffix.lower()
 
 
-def _fault(example: Example, input_names: Sequence[str], classes: int, *, multimodal: bool) -> str:
-    """Return why the model cannot read the item, or ""."""
-    texts = (example.text, example.pair or "")
+def _fault(item: Item, *, with_reasons: bool) -> str:
+    """Return why nobody can annotate the item, or ""; `with_reasons`: whether others of the file have one."""
+    texts = (item.example.text, item.example.pair or "")
     faults = {
-        "it has no text.": not example.text.strip(),
+        "it has no text.": not item.example.text.strip(),
+        f"its text has more than {LONGEST:,} characters.": sum(map(len, texts)) > LONGEST,
+        "it has no reason, and others have one.": with_reasons and item.reason is None,
+    }
+    return next((sentence for sentence, holds in faults.items() if holds), "")
+
+
+def _misfit(example: Example, input_names: Sequence[str], classes: int, *, multimodal: bool) -> str:
+    """Return why the model cannot read the example, or ""."""
+    faults = {
         f"it has no {input_names[-1] if input_names else 'second text'}.": len(input_names) == 2 and not example.pair,
         "it has two texts, and the model reads one.": len(input_names) == 1 and bool(example.pair),
-        f"its text has more than {LONGEST:,} characters.": sum(map(len, texts)) > LONGEST,
         f"its class {example.label} is not one of the model's {classes}.": 0 < classes <= (example.label or 0),
         "it has no image, and the model reads one.": multimodal and example.image is None,
         "it has an image, and the model reads only text.": not multimodal and example.image is not None,

@@ -25,6 +25,7 @@ from app.components import component, newest
 from app.session import value_of
 from explainers.annotations.judged import marks_of
 from explainers.annotations.records import (
+    READ_QUESTIONS,
     Answer,
     Corrected,
     Inspected,
@@ -33,6 +34,7 @@ from explainers.annotations.records import (
     Ranked,
     Rated,
     Rating,
+    ReadReason,
     Several,
     Simulated,
     Verdict,
@@ -98,9 +100,12 @@ def decision_form(
 
 
 def show_input(dispute: Dispute) -> None:
-    """Draw what was judged, with the model's answer."""
-    state = dispute.state
-    plain_text.paragraph(plain_text.Bold(prediction(state.prepared)))
+    """Draw what was judged, with the model's answer, or with the reason that was read."""
+    state, reason = dispute.state, dispute.state.item.reason
+    if dispute.task != "read":
+        plain_text.paragraph(plain_text.Bold(prediction(state.prepared)))
+    elif reason is not None:
+        plain_text.paragraph(plain_text.Bold(f"{reason.sentence} ({reason.stated})"))
     if judged_cards(dispute):
         return
     for text in state.prepared.texts:
@@ -177,6 +182,8 @@ def _answer(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
                     for letter, id in letters.items()
                 )
             )
+        case "read":
+            return ReadReason(**{question: sent["read"][question] for question in READ_QUESTIONS})
         case _:
             given = tuple(_of_method(question, id, sent["given"][letter]) for letter, id in letters.items())
             return given[0] if len(given) == 1 else Several(given)

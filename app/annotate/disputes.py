@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from app.annotate.payload import GUIDE
 from app.annotate.results import AGREED, ItemState, uninfluenced
 from app.annotate.tables import method_name
 from explainers.annotations.judged import answer_codes, marked_units
@@ -11,11 +12,13 @@ from explainers.annotations.records import (
     Answer,
     Corrected,
     Inspected,
+    Judgement,
     Marked,
     OneMethod,
     Ranked,
     Rated,
     Rating,
+    ReadReason,
     Several,
     Simulated,
     Task,
@@ -26,6 +29,7 @@ from explainers.annotations.records import (
 from explainers.errors import ExplanationError
 
 DISPUTED: tuple[Task, ...] = (*AGREED, "correct")  # sentences have no agreement, but can differ
+READ_WORDS: dict[Judgement, str] = {"yes": "yes", "no": "no", "?": "cannot tell"}
 INCOMPLETE = "Decide every row of the table."
 NO_SENTENCE = "Take or write a sentence in every field."
 
@@ -102,6 +106,8 @@ def words(state: ItemState, answer: Answer) -> dict[str, str]:
                 result[method] = verdict if marked is None else f"{verdict}: {marked_words(state, marked)}"
             case Corrected(method=method, sentence=sentence):
                 result[method] = sentence.strip()
+            case ReadReason() as read:
+                result |= {question: READ_WORDS[judged] for question, judged in read.judgements.items()}
             case Ranked() | Rated():
                 result |= {question: f"{code:.0f}" for question, code in answer_codes(single).items()}
     return result
@@ -118,7 +124,9 @@ def marked_words(state: ItemState, marked: Marked) -> str:
 
 
 def title(question: str) -> str:
-    """Return the title of a row: a method's name and, of ratings, the scale."""
+    """Return the title of a row: a question about a reason, or a method's name and, of ratings, the scale."""
+    if question in GUIDE:
+        return GUIDE[question][0]
     method, _, scale = question.partition(": ")
     try:
         return ": ".join(filter(None, (method_name(method), scale)))
@@ -132,6 +140,7 @@ def options(dispute: Dispute, question: str) -> list[str]:
     every: dict[Task, list[str]] = {
         "simulate": list(dispute.state.prepared.labels),
         "rate": list("12345"),
+        "read": list(READ_WORDS.values()),
         "rank": [str(place + 1) for place in range(len(values(dispute)))],
     }
     return list(dict.fromkeys([*given, *every[dispute.task]]))
@@ -149,6 +158,9 @@ def decided_answer(dispute: Dispute, chosen: Mapping[str, str | None]) -> Answer
         if sorted(complete.values(), key=int) != [str(place + 1) for place in range(len(complete))]:
             raise ExplanationError("Give every map a place of its own.")
         return Ranked(tuple(sorted(complete, key=lambda question: int(complete[question]))))
+    if dispute.task == "read":
+        judged = {word: judgement for judgement, word in READ_WORDS.items()}
+        return ReadReason(**{question: judged[word] for question, word in complete.items()})
     if dispute.task == "rate":
         return _ratings(complete)
     single = tuple(_single(dispute, method, word) for method, word in complete.items())

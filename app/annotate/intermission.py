@@ -24,6 +24,7 @@ from app.annotate.projects import Project
 from app.annotate.state import Reply, annotate_state
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
+from explainers.annotations.read_reasons import marks_archive, marks_csv, marks_name
 from explainers.annotations.records import (
     Annotation,
     Answer,
@@ -39,6 +40,7 @@ from explainers.errors import ExplanationError
 
 OWN = "own annotations"
 WITHOUT_NAMES = "Methods have stand-in names here, because this project is blind until its results are opened."
+MARKS = "Yes, no or ? for each sentence, a table per reader, as the command `study readings-table` reads it."
 LOOK = 1.0  # seconds between two looks at an item that is being prepared
 SKELETON = 380  # pixels; with the sentence above it as tall as `.crosslight-annotate` is at least
 WAITING = "The model reads this item. It opens by itself."
@@ -58,6 +60,12 @@ def downloads(store: Store, project: Project) -> None:
         return [item for _, item, _ in known.values()], all_annotations(store, project, known)
 
     _buttons("all", project, everything)
+    if "read" in project.tasks:
+        _marks(
+            "all",
+            f"marks-{project.id}.zip",
+            lambda: marks_archive(project.spec.name, answers.annotations(store, project)),
+        )
 
 
 def own_download(store: Store, project: Project, annotator: int) -> None:
@@ -73,11 +81,20 @@ def own_download(store: Store, project: Project, annotator: int) -> None:
             listed = [
                 item for id, (_, item, _) in items.all_items(store, project.id, answered=True).items() if id in used
             ]
+            if project.opened is None:
+                listed = list(map(without_writer, listed))
             return listed, [
                 without_names(annotation, project) for annotation in mine
             ] if project.hides_methods else mine
 
         _buttons(OWN, project, own)
+        if "read" in project.tasks:
+            name = people.names(store, project.id)[annotator]
+            _marks(
+                OWN,
+                marks_name(project.spec.name, name),
+                lambda: marks_csv(answers.annotations(store, project), name).encode(),
+            )
 
 
 def _buttons(kind: str, project: Project, content: Callable[[], tuple[list[Item], list[Annotation]]]) -> None:
@@ -91,6 +108,16 @@ def _buttons(kind: str, project: Project, content: Callable[[], tuple[list[Item]
                 key=f"download {kind} {export.id}",
                 on_click="ignore",
             )
+
+
+def _marks(kind: str, name: str, content: Callable[[], bytes]) -> None:
+    """Draw a button for marks of reasons as `study readings-table` reads them."""
+    st.download_button("Marks of reasons", content, name, key=f"download {kind} marks", on_click="ignore", help=MARKS)
+
+
+def without_writer(item: Item) -> Item:
+    """Return the item as its readers may have it."""
+    return replace(item, reason=replace(item.reason, writer="")) if item.reason is not None else item
 
 
 def _ending(format: ExportFormat) -> str:

@@ -7,6 +7,7 @@
     classes      the names among which "mark" asks for the person's own answer, and "simulate" for the model's
     maps         letter, and cells by unit number: colour and line; only for "simulate" and "rank"
     sentences    letter and text
+    reason       the `sentence`, the `stated` class, and `questions` with id, question and guide; only for "read"
     suggestions  letter, and the numbers of the units that this method suggests
     answered     what this person confirmed before, in the form in which the component answers; None without
     flagged, comment, can_undo, revisiting
@@ -36,6 +37,7 @@ from explainers.annotations.records import (
     OneMethod,
     Ranked,
     Rated,
+    ReadReason,
     Several,
     Simulated,
     Task,
@@ -56,13 +58,36 @@ INSTRUCTIONS: dict[Task, str] = {
     "mark": "{question} Then press the {units} from which your answer follows, or drag across them. With the "
     "keyboard: arrows move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
     "simulate": "The colours show which {units} mattered to the model, by one method in each map. " + COLOURS,
+    "read": "Somebody gave this reason for the class below. Judge the reason, whether or not that class is right.",
     "rank": f"Each map shows which {{units}} mattered to the model, by one method. {COLOURS} Choose the most "
     "convincing map first.",
     "rate": "Each sentence explains the model's answer. Judge every sentence by itself.",
     "inspect": "The marked {units} are a method's suggestion. Change the marks where they are wrong.",
     "correct": "Change each generated sentence until it explains the model's answer correctly.",
 }
-PREDICTION_HIDDEN: tuple[Task, ...] = ("mark", "simulate")  # in which the model's answer would influence people
+GUIDE: dict[str, tuple[str, str, str]] = {  # question, when it is a yes, and an example, as in assets/docs/readings.md
+    "grammatical": (
+        "Is it grammatical?",
+        "it is a grammatical English clause; case and punctuation do not count",
+        "“a man is a person” yes; “the man is is sitting” no",
+    ),
+    "true": (
+        "Is it true of the input?",
+        "it is true of the input, taken by itself",
+        "“a dog is an animal” of a pair about a dog: yes",
+    ),
+    "supports": (
+        "Does it support the class?",
+        "somebody who believes it has a reason to answer this class",
+        "“sitting is not standing” for contradiction: yes",
+    ),
+    "informative": (
+        "Is it more than a copy?",
+        "it says more than a copy of the input, or of the class",
+        "“the hypothesis is true” no",
+    ),
+}
+PREDICTION_HIDDEN: tuple[Task, ...] = ("mark", "simulate", "read")  # in which the model's answer would influence people
 
 
 def shuffled(methods: Sequence[str], salt: str, *about: object) -> tuple[str, ...]:
@@ -140,6 +165,8 @@ class TaskQuestion:
     @property
     def possible(self) -> bool:
         """Return whether enough methods have answered."""
+        if self.task == "read":
+            return self.item.reason is not None
         return self.task == "mark" or len(self.letters) >= (2 if self.task == "rank" else 1)
 
 
@@ -167,6 +194,7 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
         "suggestions": [{"letter": letter, "suggested": suggestion(heat_map)} for letter, heat_map in maps.items()]
         if task == "inspect"
         else [],
+        "reason": reason(question.item) if task == "read" else None,
         "answered": _answered(question, answered),
         "flagged": answered is not None and answered.flagged,
         "comment": answered.comment if answered is not None else "",
@@ -176,12 +204,27 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
 
 def instruction(task: Task, prepared: Prepared) -> str:
     """Return what to do, in the words of this input."""
-    *some, last = map(visible, prepared.labels)
-    named = 0 < len(some) < MOST_CLASSES
-    classes = f": {', '.join(some)} or {last}" if named else " which class it is"
+    names = list(map(visible, prepared.labels))
+    named = 1 < len(names) <= MOST_CLASSES
+    classes = f": {', '.join(names[:-1])} or {names[-1]}" if named else " which class it is"
     question = f"Decide for yourself{classes}."
     units = "words or patches" if any(unit.box is not None for unit in prepared.units) else "words"
     return INSTRUCTIONS[task].format(question=question, units=units)
+
+
+def reason(item: Item) -> dict[str, Any] | None:
+    """Return the reason that is read, without its writer, and what is asked about it; None where there is none."""
+    if item.reason is None:
+        return None
+    questions = [
+        {"id": id, "question": question, "yes": f"yes if {yes}", "example": example}
+        for id, (question, yes, example) in GUIDE.items()
+    ]
+    return {
+        "sentence": visible(item.reason.sentence),
+        "stated": visible(item.reason.stated),
+        "questions": questions,
+    }
 
 
 def segments(prepared: Prepared) -> list[list[tuple[str, int]]]:
@@ -250,6 +293,8 @@ def _answered(question: TaskQuestion, stored: Stored | None) -> dict[str, Any] |
             return {"given": {letter: _given(single, encoding) for letter, single in given.items()}}
         case Ranked(methods=methods):
             return {"order": _known(methods, letters)}
+        case ReadReason() as read:
+            return {"read": read.judgements}
         case Rated(scores=scores):
             return {
                 "scores": {

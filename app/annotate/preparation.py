@@ -17,7 +17,7 @@ from threading import Condition, Thread
 from sqlalchemy import select
 
 from app.annotate.items import item_of
-from app.annotate.prepared import Prepared, PreparedMap, read_prepared
+from app.annotate.prepared import Prepared, PreparedMap, read_prepared, without_model
 from app.annotate.projects import Project, locked, project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
@@ -26,6 +26,7 @@ from app.model_pool import DOWNLOAD_FIRST
 from app.store import Store
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError, ModelUnavailable, without_folders
+from explainers.models.bundle_cards import input_names_of_bundle
 from explainers.models.foreign.hub_transfer import DownloadNotAllowed
 from explainers.models.inputs.requirements import display_input_names
 from explainers.results.comparison import Comparison
@@ -160,6 +161,8 @@ class Preparer:
 
     def _asked(self, owner: Project, example: Example, asked: Sequence[str]) -> Prepared:
         spec = owner.spec
+        if spec.tasks == ("read",):
+            return without_model(example, input_names_of_bundle(spec.model))
         methods = tuple(id for id in spec.methods if id in asked)
         narrators = tuple(id for id in spec.narrators if id in asked)
         if not methods and not narrators:

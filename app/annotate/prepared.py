@@ -5,7 +5,10 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter
 
+from explainers.annotations.judged import word_encoding
+from explainers.datasets.example import Example
 from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.inputs.requirements import display_input_names
 
 CHANGED_MODEL = "The model has changed since the other methods explained this item."
 
@@ -23,6 +26,7 @@ class PreparedMap:
 class Prepared:
     """What is known of an item: the model's class `label`, `names` of the texts, the model's `version`.
 
+    Without `labels`, no model has read the item.
     A method that failed is missing in `maps` or `sentences`, and has its reason in `failures`; `attempts` were made.
     """
 
@@ -67,6 +71,13 @@ class Prepared:
 
     def as_json(self) -> str:
         return JSON.dump_json(self).decode()
+
+
+def without_model(example: Example, input_names: Sequence[str]) -> Prepared:
+    """Return the texts alone, for tasks that ask nothing about a model."""
+    encoding = word_encoding(example)
+    names = display_input_names(input_names, len(encoding.texts))
+    return Prepared(encoding.texts, encoding.units, names)
 
 
 JSON = TypeAdapter(Prepared)

@@ -41,12 +41,15 @@ from explainers.training.artifacts import check_fitted, runnable_narrators
 QUESTIONS: dict[Task, str] = {
     "mark": "Which answer is right, and from which words or patches does it follow?",
     "simulate": "What did the model answer? People see a map without the answer.",
+    "read": "Does the reason in your file hold: is it grammatical, true, does it support its class?",
     "rank": "Which map convinces most?",
     "rate": "Is the sentence about the input and the answer, is it good language?",
     "inspect": "Are the units in a method's top 20 % the evidence?",
     "correct": "What should the generated sentence say?",
 }
 NO_NARRATOR = "Not with this model: no narrator is fitted to it, so it has no sentences."
+NO_REASONS = "Only with a file of your own that has reasons, in the columns reason and class."
+ONLY_READ = "The model cannot read this file. {fault}"
 ONE_CLASS = "Not with this model: it has a single class, so there is nothing to guess."
 UNFITTED = "Not fitted to this model, so without maps: {names}. Fit them on the Train page."
 PER_ITEM = (
@@ -59,7 +62,8 @@ MEGABYTES = 10
 SENTENCES_SHOWN = 5  # about rows that are left out
 FORMATS = (
     "A table (.csv, .tsv, .parquet) or lines of JSON with a column text, for pairs premise and hypothesis; id and "
-    "label are kept. Also ERASER (.zip, .tar.gz, .tgz or .tar), doccano (.jsonl), Label Studio (.json), and "
+    "label are kept. For reasons to read, also reason and class; who wrote them (writer) is never shown to readers. "
+    "Also ERASER (.zip, .tar.gz, .tgz or .tar), doccano (.jsonl), Label Studio (.json), and "
     "downloads of this page with all annotations. For images, add their files and a column image with their names."
 )
 BLIND = "Methods appear as letters, shuffled for every person and item, until you open the results."
@@ -78,11 +82,11 @@ class TaskChoice:
     maps_to_rank: int
 
 
-def choose_tasks(model: str, info: ModelInfo) -> TaskChoice:
+def choose_tasks(model: str, info: ModelInfo, read: ReadItems) -> TaskChoice:
     """Draw the tasks, and of what they need only what was chosen asks for."""
     runnable = runnable_narrators(model, info.version)
     offered = {spec.name: spec.id for spec in NARRATORS if spec.id in runnable}
-    tasks = _tasks(impossible(info, narrators=bool(offered)))
+    tasks = _tasks(impossible(info, read, narrators=bool(offered)), with_reasons=read.has_reasons)
     methods = _methods(model, info) if set(tasks) & set(NEEDS_MAPS) else ()
     narrators = _picked("Sentences of", "project narrators", offered) if set(tasks) & set(NEEDS_SENTENCES) else ()
     left, right = st.columns(2)
@@ -93,20 +97,29 @@ def choose_tasks(model: str, info: ModelInfo) -> TaskChoice:
     return TaskChoice(tasks, methods, narrators, per_item or 1, to_rank)
 
 
-def impossible(info: ModelInfo, *, narrators: bool) -> dict[Task, str]:
-    """Return the tasks that a model cannot serve, each with the reason; `narrators`: whether one is fitted to it."""
+def impossible(info: ModelInfo, read: ReadItems, *, narrators: bool) -> dict[Task, str]:
+    """Return the tasks that a model and the items cannot serve, each with the reason.
+
+    `narrators`: whether one is fitted to the model.
+    """
     reasons: dict[Task, str] = {} if narrators else dict.fromkeys(NEEDS_SENTENCES, NO_NARRATOR)
-    return {**reasons, "simulate": ONE_CLASS} if len(info.labels) == 1 else reasons
+    reasons |= {"simulate": ONE_CLASS} if len(info.labels) == 1 else {}
+    if read.only_read:
+        reasons = dict.fromkeys(ORDER, ONLY_READ.format(fault=read.only_read))
+    reasons.pop("read", None)
+    return reasons if read.has_reasons else {**reasons, "read": NO_REASONS}
 
 
-def _tasks(reasons: Mapping[Task, str]) -> tuple[Task, ...]:
+def _tasks(reasons: Mapping[Task, str], *, with_reasons: bool) -> tuple[Task, ...]:
+    """Return the ticked tasks; a file with reasons has ticks of its own, at first to read them."""
     st.markdown(":small[Tasks, asked in this order]")
     chosen: list[Task] = []
     places = [place for _ in ORDER[::2] for place in st.columns(2)]
-    for place, task in zip(places, ORDER, strict=True):
-        key, reason = f"project task {task}", reasons.get(task)
+    default: Task = "read" if with_reasons else "mark"
+    for place, task in zip(places, ORDER, strict=False):
+        key, reason = f"project task {task}{' of reasons' if with_reasons else ''}", reasons.get(task)
         ticked = value_of(key)
-        put(key, not reason and (task == "mark" if ticked is None else ticked))
+        put(key, not reason and (task == default if ticked is None else ticked))
         with place.container(gap=None):
             if st.checkbox(TITLES[task], key=key, disabled=bool(reason)):
                 chosen.append(task)
@@ -169,7 +182,7 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
     state.finish()
     info = model_info(pool, model)
     read = _data(model, info)
-    asked = choose_tasks(model, info)
+    asked = choose_tasks(model, info, read)
     _other_tasks(read.annotations, asked.tasks)
     guideline = st.text_area("Guideline", key="project guideline", help=GUIDELINE, height=120)
     left, right = st.columns(2, vertical_alignment="bottom")

@@ -34,10 +34,19 @@ LONGEST_NAME, LONGEST_GUIDELINE = 80, 20_000  # characters
 NEEDS_MAPS: tuple[Task, ...] = ("rank", "simulate", "inspect")
 ONE_BY_ONE: tuple[Task, ...] = ("simulate", "inspect", "correct")  # tasks about one method at a time
 NEEDS_SENTENCES: tuple[Task, ...] = ("rate", "correct")
-ORDER: tuple[Task, ...] = ("mark", "simulate", "rank", "rate", "inspect", "correct")  # nothing gives later ones away
+ORDER: tuple[Task, ...] = (  # nothing gives later ones away
+    "mark",
+    "simulate",
+    "read",
+    "rank",
+    "rate",
+    "inspect",
+    "correct",
+)
 TITLES: dict[Task, str] = {
     "mark": "Mark the evidence",
     "simulate": "Guess the model's answer from a map",
+    "read": "Read a reason",
     "rank": "Rank maps",
     "rate": "Rate sentences",
     "inspect": "Check a suggestion",

@@ -26,6 +26,7 @@ from explainers.annotations.preference import (
     preference_follows,
     preferences,
 )
+from explainers.annotations.read_reasons import JUDGED, judged_question
 from explainers.annotations.records import (
     Annotation,
     Inspected,
@@ -39,7 +40,7 @@ from explainers.annotations.records import (
 from explainers.metrics.bootstrap import Interval, mean_interval
 
 FAITHFULNESS = "aopc_c"  # comprehensiveness
-AGREED: tuple[Task, ...] = ("mark", "simulate", "rank", "rate", "inspect")
+AGREED: tuple[Task, ...] = ("mark", "simulate", "read", "rank", "rate", "inspect")
 OWN_CLASS = "People's own answer"
 SAME_CLASS = "Marks are compared where two people gave the same answer to an item: {same:,} of {pairs:,} pairs."
 ByMethod = defaultdict[str, dict[str, list[bool]]]  # method → item → one value per answer
@@ -129,13 +130,18 @@ def agreements(
 ) -> list[TaskAgreement]:
     """Return the agreement on every task that at least two people answered for the same item.
 
-    Of marking, on the class itself, and on the marks of those who gave the same one.
+    Of marking, on the class itself, and on the marks of those who gave the same one; of reasons, on every question.
     """
     listed = [
         _agreement(task, TITLES[task], judged_of(task, states, annotations), _note(states) if task == "mark" else "")
         for task in project.tasks
-        if task in AGREED
+        if task in AGREED and task != "read"
     ]
+    if "read" in project.tasks:
+        listed += [
+            _agreement("read", f"{TITLES['read']}: {question}", judged_question(uninfluenced(annotations), question))
+            for question in JUDGED
+        ]
     if "mark" in project.tasks:
         classes = judged_classes({name: state.classes for name, state in states.items()})
         listed.insert(0, _agreement("mark", OWN_CLASS, classes))

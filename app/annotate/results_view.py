@@ -23,6 +23,7 @@ from app.compare.state import LONGEST_IN_ADDRESS
 from app.store import Store
 from explainers.annotations.agreement import AgreementValue
 from explainers.annotations.preference import DifferentUnits
+from explainers.annotations.read_reasons import HOLDS, ReasonShares
 from explainers.annotations.records import Annotation
 from explainers.metrics.bootstrap import Interval
 from explainers.report.text import decimals, one_line
@@ -36,8 +37,20 @@ PEOPLE = (
 SUPPORT = "{same:,} of {answers:,} answers were the model's. "
 WITHOUT = "Left out: {count:,} items with marks, of which none counts for the model's answer. "
 NOBODY = "No item has marks for the model's answer that tell its units apart, so no method can be compared with people."
+FEW_SENTENCES = "Fewer than ten sentences are too few to conclude from."
 FEW_ITEMS = "Fewer than ten items are too few to conclude from; their intervals are too short."
 SCORES = "In brackets: 95 % of a bootstrap over items; one item has none."
+READ_COLUMNS = {
+    "grammatical": "grammatical",
+    "true": "true of the input",
+    "supports": "supports the class",
+    "informative": "more than a copy",
+    HOLDS: "holds",
+}
+REASONS = (
+    "The share of sentences with yes, each with the mean of its readers. A reason holds if it is true of the input and "
+    "supports the class. In brackets: Wilson's 95 % interval over sentences, not over readers."
+)
 PREFERRED = (
     "The mean place in people's rankings (1 is the best), beside the mean comprehensiveness (AOPC-C) of the maps. "
     "Everybody ranks the same maps of an item."
@@ -96,6 +109,29 @@ def score_tables(shown: ShownResults, gold: GoldResults) -> None:
     _table("Suggestions", verdicts, shown.verdicts)
 
 
+def _reasons(shown: Sequence[ReasonShares]) -> None:
+    """Draw by writer how often people said yes about given reasons; nothing where nobody has read any."""
+    if not shown:
+        return
+    st.subheader("Reasons that were read", anchor=False)
+    rows = [
+        {
+            **({"written by": row.writer or "–"} if any(each.writer for each in shown) else {}),
+            "sentences": row.shares[HOLDS].texts,
+            "readers": row.readers,
+            **{READ_COLUMNS[question]: _percent(share) for question, share in row.shares.items()},
+        }
+        for row in shown
+    ]
+    st.dataframe(rows, hide_index=True, width="stretch")
+    few = any(row.shares[HOLDS].texts < FEWEST for row in shown)
+    st.caption(f"{REASONS} {FEW_SENTENCES}" if few else REASONS)
+
+
+def _percent(share: Interval) -> str:
+    return f"{share.mean:.0%} [{100 * share.low:.0f}, {100 * share.high:.0f}]".replace("%", " %")
+
+
 def _support(rests_on: Support) -> str:
     """Say on how many answers the gold marks rest."""
     known = SUPPORT.format(same=rests_on.same, answers=rests_on.answers) if rests_on.answers else ""
@@ -141,6 +177,7 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
         return
     _waiting(store, preparer, project)
     _agreement(shown.agreements)
+    _reasons(shown.reasons)
     gold = gold_results(store, project, shown)
     score_tables(shown, gold)
     if "mark" in project.tasks:

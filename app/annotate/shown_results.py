@@ -28,6 +28,7 @@ from app.annotate.tables import AnswerRow, DecisionRow, ProjectRow
 from app.store import Store
 from explainers.annotations.judged import marked_units
 from explainers.annotations.preference import Correlation, DifferentUnits, right_for_other_reasons
+from explainers.annotations.read_reasons import ReasonShares, reason_shares
 from explainers.annotations.records import Annotation, Marked, Task
 from explainers.metrics.bootstrap import mean_interval
 from explainers.metrics.plausibility import PLAUSIBILITY, Truth, is_defined
@@ -153,6 +154,7 @@ class ShownResults:
     ratings: Rows
     verdicts: Rows
     disputes: dict[Task, list[Dispute]]
+    reasons: tuple[ReasonShares, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,8 @@ def shown_results(store: Store, project: Project) -> ShownResults:
 def _computed(salt: str, at: Revision, _store: Store, _project: Project) -> ShownResults:
     """Return the results; `salt` tells the project from a later one with the same number."""
     annotations = answers.annotations(_store, _project)
-    states = results.item_states(items.all_items(_store, _project.id, answered=True), annotations)
+    answered = items.all_items(_store, _project.id, answered=True)
+    states = results.item_states(answered, annotations)
     return ShownResults(
         annotations,
         states,
@@ -192,6 +195,7 @@ def _computed(salt: str, at: Revision, _store: Store, _project: Project) -> Show
         results.ratings(annotations),
         results.verdicts(annotations),
         disputes.disputes(_project.tasks, states, annotations),
+        reason_shares([item for _, item, _ in answered.values()], results.uninfluenced(annotations)),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.annotations.records import (
+    JUDGEMENTS,
     VERDICTS,
     Annotation,
     Answer,
@@ -21,6 +22,7 @@ from explainers.annotations.records import (
     Marked,
     Ranked,
     Rated,
+    ReadReason,
     Several,
     Simulated,
     Span,
@@ -197,6 +199,8 @@ def answer_codes(answer: Answer) -> Codes:
         return {answer.method: float(VERDICTS.index(answer.verdict))}
     if isinstance(answer, Ranked):
         return {method: float(place) for place, method in enumerate(answer.methods, 1)}
+    if isinstance(answer, ReadReason):
+        return {question: float(JUDGEMENTS.index(judged)) for question, judged in answer.judgements.items()}
     if isinstance(answer, Rated):
         return {
             f"{score.method}: {name}": float(value)

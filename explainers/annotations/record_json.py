@@ -18,7 +18,17 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
-from explainers.annotations.records import ANSWERS, TASKS, Annotation, Answer, Item, Marked, Several, Task
+from explainers.annotations.records import (
+    ANSWERS,
+    TASKS,
+    Annotation,
+    Answer,
+    GivenReason,
+    Item,
+    Marked,
+    Several,
+    Task,
+)
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.datasets.tables import parsed_json
@@ -42,6 +52,7 @@ class ItemObject:
     label: StrictStr = ""
     explanations: tuple[StrictStr, ...] = ()
     rationale: tuple[Marked, ...] | None = None
+    reason: GivenReason | None = None
 
 
 ANNOTATION, ITEM = TypeAdapter(Annotation), TypeAdapter(ItemObject)
@@ -80,7 +91,15 @@ def item_json(item: Item) -> Content:
     if example.image is not None:
         image = base64.b64encode(example.image.content or example.image.png()).decode()
     row = ItemObject(
-        item.id, example.text, example.pair, image, example.label, item.label, example.explanations, item.rationale
+        item.id,
+        example.text,
+        example.pair,
+        image,
+        example.label,
+        item.label,
+        example.explanations,
+        item.rationale,
+        item.reason,
     )
     return cast(Content, ITEM.dump_python(row, mode="json", by_alias=True))
 
@@ -117,7 +136,7 @@ def read_item(content: Any) -> Item:
         if row.image is not None:
             image = InputImage.uploaded(base64.b64decode(row.image.encode("ascii"), validate=True))
         example = Example(row.text, row.pair, row.number, row.explanations, image)
-        return Item(row.id, example, row.rationale, row.label)
+        return Item(row.id, example, row.rationale, row.label, row.reason)
     except (binascii.Error, UnicodeEncodeError) as error:
         raise DataUnavailable("The field image is not base64.") from error
     except ValueError as error:

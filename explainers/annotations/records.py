@@ -11,11 +11,14 @@ from pydantic import BeforeValidator, PlainSerializer, StrictBool, StrictFloat, 
 
 from explainers.datasets.example import Example
 
-Task = Literal["mark", "rate", "rank", "simulate", "inspect", "correct"]
+Task = Literal["mark", "rate", "rank", "simulate", "inspect", "correct", "read"]
 Verdict = Literal["accept", "correct", "reject"]
+Judgement = Literal["yes", "no", "?"]  # "?": cannot tell
 Box = tuple[StrictInt, StrictInt, StrictInt, StrictInt]  # left, top, right and bottom (exclusive)
 TASKS: tuple[Task, ...] = get_args(Task)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+JUDGEMENTS: tuple[Judgement, ...] = get_args(Judgement)
+READ_QUESTIONS = ("grammatical", "true", "supports", "informative")  # assets/docs/readings.md says what they mean
 LARGEST = 2**31 - 1  # of whole numbers in a database
 LATEST = 10**11  # seconds since 1970: the year 5138
 SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -144,7 +147,32 @@ class Several:
             raise ValueError("The answers about several methods are of one task.")
 
 
-Answer = Marked | Rated | Ranked | Simulated | Inspected | Corrected | Several
+@dataclass(frozen=True)
+class ReadReason:
+    """What a person says of the `GivenReason` of an item: a judgement of each of `READ_QUESTIONS`."""
+
+    grammatical: Judgement
+    true: Judgement
+    supports: Judgement
+    informative: Judgement
+
+    def __post_init__(self) -> None:
+        for question, judgement in self.judgements.items():
+            if judgement not in JUDGEMENTS:
+                raise ValueError(f"{question} is answered by one of {', '.join(JUDGEMENTS)}, not {judgement!r}.")
+
+    @property
+    def judgements(self) -> dict[str, Judgement]:
+        """By question."""
+        return {question: getattr(self, question) for question in READ_QUESTIONS}
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the reason holds: it is true of the input and supports the stated class."""
+        return self.true == self.supports == "yes"
+
+
+Answer = Marked | Rated | Ranked | Simulated | Inspected | Corrected | ReadReason | Several
 ANSWERS: dict[Task, type[Answer]] = {
     "mark": Marked,
     "rate": Rated,
@@ -152,20 +180,39 @@ ANSWERS: dict[Task, type[Answer]] = {
     "simulate": Simulated,
     "inspect": Inspected,
     "correct": Corrected,
+    "read": ReadReason,
 }
+
+
+@dataclass(frozen=True)
+class GivenReason:
+    """A sentence that gives a reason for the class `stated`; readers never learn its `writer`, "" if unknown."""
+
+    sentence: StrictStr
+    stated: StrictStr
+    writer: StrictStr = ""
+
+    def __post_init__(self) -> None:
+        if not self.sentence.strip():
+            raise ValueError("The reason is empty.")
+        if not self.stated.strip():
+            raise ValueError("A reason needs the class for which it is given, in a column class.")
+        check_whole(reason=self.sentence, stated=self.stated, writer=self.writer)
 
 
 @dataclass(frozen=True)
 class Item:
     """An input of a project. `label` is its class as the data names it, such as "POS", or "".
 
-    `rationale` is the evidence that came with the data, one `Marked` per person who gave it; None without any.
+    `rationale` is the evidence that came with the data, one `Marked` per person who gave it; None without any. `reason`
+    is what people read and judge in the task "read".
     """
 
     id: str
     example: ItemText
     rationale: tuple[Marked, ...] | None = None
     label: str = ""
+    reason: GivenReason | None = None
 
     def __post_init__(self) -> None:
         if not self.id:

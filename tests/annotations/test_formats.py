@@ -14,7 +14,19 @@ from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, par
 from explainers.annotations.formats.label_studio import label_studio_export, read_label_studio
 from explainers.annotations.formats.own import CODE_POINTS, Imported, class_number, from_utf16, to_utf16, utf16_offsets
 from explainers.annotations.formats.tables import csv_export, original_cell, read_jsonl, read_table, safe_cell
-from explainers.annotations.records import Annotation, Corrected, Inspected, Item, Marked, Ranked, Rated, Rating, Span
+from explainers.annotations.records import (
+    Annotation,
+    Corrected,
+    GivenReason,
+    Inspected,
+    Item,
+    Marked,
+    Ranked,
+    Rated,
+    Rating,
+    ReadReason,
+    Span,
+)
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 
@@ -24,6 +36,7 @@ ITEMS = (
     Item("a/1", Example(TEXT, label=1, explanations=("weil", "-1")), (Marked((Span(13, 15),)), Marked()), "POS"),
     Item("b", Example("premise 🙂 here", "a hypothesis"), None),
     Item("c", Example("nobody saw this")),
+    Item("d", Example("premise", "hypothesis", 2), None, "", GivenReason("=because", "neutral", "people")),
 )
 ANNOTATIONS = (
     MARK,
@@ -34,6 +47,7 @@ ANNOTATIONS = (
     Annotation("p", "b", "Ann", "correct", 1, 0.5, 2.0, Corrected("gpt", "-because")),
     Annotation("p", "b", "Ann", "rate", 1, 0.5, 2.0, Rated((Rating("A", "gpt", 1, 5),))),
     Annotation("p", "b", "Bob", "simulate", 1, 0.5, 2.0, None, skipped=True, comment="'=quoted'"),
+    Annotation("p", "d", "Ann", "read", 1, 0.5, 2.0, ReadReason("yes", "?", "no", "yes")),
 )
 every_format = pytest.mark.parametrize("written", EXPORTS, ids=lambda each: each.id)
 

@@ -16,15 +16,18 @@ from explainers.annotations.record_json import (
 )
 from explainers.annotations.records import (
     ANSWERS,
+    JUDGEMENTS,
     Annotation,
     Answer,
     Corrected,
+    GivenReason,
     Inspected,
     Item,
     Marked,
     Ranked,
     Rated,
     Rating,
+    ReadReason,
     Several,
     Simulated,
     Span,
@@ -54,6 +57,7 @@ ANSWER_STRATEGIES: dict[Task, st.SearchStrategy[Answer]] = {
     "inspect": st.builds(Inspected, NAMES, st.just("correct"), MARKS)
     | st.builds(Inspected, NAMES, st.sampled_from(["accept", "reject"])),
     "correct": st.builds(Corrected, NAMES, TEXTS),
+    "read": st.builds(ReadReason, *[st.sampled_from(JUDGEMENTS)] * 4),
 }
 
 
@@ -91,7 +95,8 @@ def test_an_item_survives_its_line_of_json(
     id: str, text: str, pair: str | None, label: int | None, name: str, explanations: tuple[str, ...]
 ) -> None:
     rationale = (Marked((Span(0, len(text)),)), Marked()) if text else None
-    item = Item(id, Example(text, pair, label, explanations), rationale, name)
+    reason = GivenReason(text, f"for {name}", name) if text.strip() else None
+    item = Item(id, Example(text, pair, label, explanations), rationale, name, reason)
     assert parse_item(item_line(item)) == item
 
 
@@ -136,6 +141,11 @@ def test_an_item_keeps_its_image() -> None:
             {"task": "rate", "answer": {"scores": [{"shown": "A", "method": "m", "relatedness": 6, "fluency": 1}]}},
             "The relatedness is a number from 1 to 5, not 6",
         ),
+        ({"task": "read", "answer": {"grammatical": "yes", "true": "yes", "supports": "no"}}, "informative is missing"),
+        (
+            {"task": "read", "answer": dict.fromkeys(("grammatical", "true", "supports", "informative"), "maybe")},
+            "The field grammatical must be 'yes', 'no' or",
+        ),
     ],
 )
 def test_a_broken_annotation_is_refused_with_a_sentence(change: dict[str, Any], sentence: str) -> None:
@@ -166,6 +176,25 @@ def test_an_item_with_a_broken_image_is_refused() -> None:
 def test_marks_must_lie_within_the_input(marked: Marked, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         check_marked(marked, Example("good"))
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        ({"sentence": " ", "stated": "neutral"}, "The reason is empty"),
+        ({"sentence": "It is.", "stated": ""}, "A reason needs the class for which it is given"),
+        ({"sentence": "It is.", "stated": 1}, "The field reason.stated must be text, not 1"),
+    ],
+)
+def test_a_reason_without_words_or_class_is_refused(reason: dict[str, object], sentence: str) -> None:
+    with pytest.raises(DataUnavailable, match=sentence):
+        parse_item(json.dumps({"id": "1", "text": "a", "reason": reason}))
+
+
+def test_a_reason_holds_if_it_is_true_and_supports_the_class() -> None:
+    assert ReadReason("no", "yes", "yes", "?").holds
+    assert not ReadReason("yes", "yes", "?", "yes").holds
+    assert not ReadReason("yes", "no", "yes", "yes").holds
 
 
 def test_a_record_of_an_earlier_version_has_no_class() -> None:

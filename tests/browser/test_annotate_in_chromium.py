@@ -23,7 +23,7 @@ from app.annotate.tables import ItemRow
 from app.login.gate import ANYBODY
 from app.store import FILE, URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
-from explainers.annotations.records import Annotation, Item, Marked, Several, Span
+from explainers.annotations.records import Annotation, GivenReason, Item, Marked, Several, Span
 from explainers.datasets.example import Example
 from explainers.installation import STORE_VARIABLE
 from explainers.studies.speed import measure
@@ -36,6 +36,7 @@ pytestmark = pytest.mark.browser
 assert postgresql  # the fixture
 METHODS, NARRATORS = ("integrated_gradients", "occlusion", "kernel_shap"), ("cause_phi", "cause_published")
 TELLING = re.compile(rb"integrated.gradients|occlusion|kernel.?shap|cause_p|\xcf\x86", re.IGNORECASE)
+REASON = GivenReason("a naïve film", "positive", "cause_phi")
 TEXT = "naïve 🎬 film, naïve plot – שלום"
 WORDS = ["naïve", "🎬", "film", ",", "naïve", "plot", "–", "שלום"]
 
@@ -88,7 +89,7 @@ def project(annotation_store: Path) -> Iterator[Callable[..., Prepared10]]:
 
 def made_in(store: Store, count: int = 10, **changes: Any) -> Prepared10:
     spec = ProjectSpec(**{"name": "Films", "model": "sst2", "guideline": "What decides?", **changes})
-    made = projects.create(store, spec, [Item(f"{n}", Example(TEXT)) for n in range(count)], ANYBODY)
+    made = projects.create(store, spec, [Item(f"{n}", Example(TEXT), reason=REASON) for n in range(count)], ANYBODY)
     with store.begin() as session:
         for row in session.scalars(select(ItemRow).where(ItemRow.project == made.id)):
             row.prepared = filled(TEXT)
@@ -313,6 +314,10 @@ def test_a_blind_page_receives_no_name_of_a_method(
     confirmed(page)
     expect(box.get_by_role("heading")).to_have_text("Guess the model's answer from a map")
     box.get_by_role("radio", name="positive").check()
+    confirmed(page)
+    expect(box.get_by_role("heading")).to_have_text("Read a reason")
+    for group in box.locator("fieldset").all():
+        group.get_by_role("radio", name="yes").check()
     confirmed(page)
     expect(box.get_by_role("heading")).to_have_text("Rank maps")
     for letter in "BAC":

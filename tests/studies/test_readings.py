@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from explainers.annotations.records import READ_QUESTIONS
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.metrics.bootstrap import wilson
@@ -15,7 +16,6 @@ from explainers.studies.readings.measure import (
     DOCUMENT,
     FOLDER,
     PEOPLE,
-    QUESTIONS,
     RESERVED,
     KeyEntry,
     ReadItem,
@@ -69,7 +69,7 @@ def test_the_app_gets_the_shares_of_the_weights_that_wrote(tmp_path: Path) -> No
     write(tmp_path, "small", ITEMS, KEY, ABOUT)
     assert json.loads(summary(tmp_path)) == []  # no marks yet
     rows = "".join(f"{n},yes,{'yes' if n == 1 else 'no'},yes,yes\n" for n in range(1, 5))
-    (tmp_path / "small.marks.one.csv").write_text(f"id,{','.join(QUESTIONS)}\n{rows}", encoding="utf-8")
+    (tmp_path / "small.marks.one.csv").write_text(f"id,{','.join(READ_QUESTIONS)}\n{rows}", encoding="utf-8")
     cause, people = json.loads(summary(tmp_path))
     assert (cause["writer"], cause["sha256"], people["writer"], people["sha256"]) == ("cause", "abc", PEOPLE, "")
     assert cause["holds"]["mean"] == 0.5
@@ -92,7 +92,7 @@ def marked(path: Path, answers: dict[str, str]) -> Path:
     names = {"y": "yes", "n": "no", "?": "?", "x": "perhaps"}
     with path.open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow(("id", *QUESTIONS))
+        table.writerow(("id", *READ_QUESTIONS))
         table.writerows((id, *(names[letter] for letter in letters)) for id, letters in answers.items())
     return path
 

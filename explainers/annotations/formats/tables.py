@@ -1,17 +1,20 @@
 """Our own tables: CSV, Parquet and JSON lines, with a row per annotation and per item without any.
 
 id, text, text_pair, label, class, rationale, explanations, image   the item; the last three are JSON or base64
+reason, stated, writer                                              of the item: a sentence, for which class, by whom
 project, annotator, task, version, seconds, confirmed, skipped, flagged, comment, own_class, answer   the annotation
 offsets                                                             "Unicode code points"
 
 Only `text` is needed, or `premise` and `hypothesis`; `rationale` may also be one person's spans: [[0, 4], [9, 12]].
+Files of reasons (assets/readings/NAME.items.csv) have both texts in `input`, "PREMISE: … HYPOTHESIS: …", and the class
+for which the reason is given, by name or number, in `class`.
 In CSV a cell that a spreadsheet would take for a formula begins with an apostrophe, which is removed again.
 """
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from explainers.annotations.formats.own import (
@@ -36,7 +39,19 @@ from explainers.errors import DataUnavailable
 JSON_COLUMNS = ("rationale", "explanations", "answer")
 NUMBERS = {"class": int, "version": int, "seconds": float, "confirmed": float}
 FLAGS = {"true": True, "false": False}
-ITEM_COLUMNS = ("id", "text", "text_pair", "label", "class", "rationale", "explanations", "image")
+ITEM_COLUMNS = (
+    "id",
+    "text",
+    "text_pair",
+    "label",
+    "class",
+    "rationale",
+    "explanations",
+    "image",
+    "reason",
+    "stated",
+    "writer",
+)
 ANNOTATION_COLUMNS = (
     "project",
     "annotator",
@@ -51,6 +66,7 @@ ANNOTATION_COLUMNS = (
     "answer",
 )
 COLUMNS = (*ITEM_COLUMNS, *ANNOTATION_COLUMNS, "offsets")
+INPUT, PREMISE, HYPOTHESIS = "input", "PREMISE: ", " HYPOTHESIS: "
 
 
 def csv_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> bytes:
@@ -91,7 +107,7 @@ def read_table(content: bytes, name: str, classes: Sequence[str] = ()) -> Import
         row if isinstance(row, DataUnavailable) else dict(zip(columns, map(clean, row), strict=True))
         for row in table.rows
     )
-    return read_rows(rows, lambda row: _content(json_object(row, "a row"), classes))
+    return read_rows(_numbered(rows), lambda row: _content(_with_reason(json_object(row, "a row"), classes), classes))
 
 
 def read_jsonl(content: str, classes: Sequence[str] = ()) -> Imported:
@@ -102,9 +118,37 @@ def read_jsonl(content: str, classes: Sequence[str] = ()) -> Imported:
         if "item" in line:
             annotation = line.get("annotation")
             return content_of((read_item(line["item"]), None if annotation is None else read_annotation(annotation)))
-        return content_of((_item({_renamed(name): value for name, value in line.items()}, classes), None))
+        named = {_renamed(name): value for name, value in line.items()}
+        return content_of((_item(_with_reason(named, classes), classes), None))
 
-    return read_rows(json_lines(content), read)
+    return read_rows(_numbered(json_lines(content)), read)
+
+
+def input_texts(shown: str) -> tuple[str, str | None]:
+    """Both texts of an input in words, "PREMISE: … HYPOTHESIS: …", or another one as a single text."""
+    premise, between, hypothesis = shown.strip().partition(HYPOTHESIS)
+    if between and premise.startswith(PREMISE):
+        return premise.removeprefix(PREMISE), hypothesis
+    return shown.strip(), None
+
+
+def _numbered(rows: Iterable[object]) -> Iterator[object]:
+    """The rows; a reason without an id gets the row's number, because one input may have several reasons."""
+    for number, row in enumerate(rows, 1):
+        bare = isinstance(row, dict) and row.get("reason") and row.get("id") in (None, "")
+        yield {**row, "id": str(number)} if isinstance(row, dict) and bare else row
+
+
+def _with_reason(row: Content, classes: Sequence[str]) -> Content:
+    """A row as our own columns have it: with texts for `input`, and `class` beside a reason as its `stated` class."""
+    if isinstance(row.get(INPUT), str) and not row.get("text"):
+        text, pair = input_texts(row[INPUT])
+        row = {**row, "text": text, **({} if pair is None else {"text_pair": pair})}
+    if not isinstance(row.get("reason"), str) or not row["reason"] or row.get("stated"):
+        return row
+    given = str(row.get("class", ""))
+    stated = classes[int(given)] if given.isdecimal() and int(given) < len(classes) else given
+    return {**{name: value for name, value in row.items() if name != "class"}, "stated": stated}
 
 
 def safe_cell(text: str) -> str:
@@ -117,7 +161,9 @@ def original_cell(cell: str) -> str:
 
 def cells_of(row: Row) -> dict[str, str]:
     own = own_json(row)
+    reason = own["item"]["reason"] or {}
     values = {**own["item"], **(own["annotation"] or {}), "text_pair": own["item"]["pair"], "offsets": CODE_POINTS}
+    values |= {"reason": reason.get("sentence"), "stated": reason.get("stated"), "writer": reason.get("writer")}
     return {column: _cell(values.get(column), column) for column in COLUMNS}
 
 
@@ -130,8 +176,8 @@ def _cell(value: Any, column: str) -> str:
 
 
 def _chosen(names: Sequence[str]) -> Sequence[str]:
-    chosen = [name for name in names if _renamed(name) in COLUMNS]
-    if "text" not in map(_renamed, chosen):
+    chosen = [name for name in names if _renamed(name) in (*COLUMNS, INPUT)]
+    if not {"text", INPUT} & set(map(_renamed, chosen)):
         raise DataUnavailable(f"The table needs a column named text; it has {', '.join(names)[:200] or 'none'}.")
     return chosen
 
@@ -170,5 +216,9 @@ def _item(values: Content, classes: Sequence[str]) -> Item:
     rationale, id = values.get("rationale"), values.get("id")
     if isinstance(rationale, list) and rationale and isinstance(rationale[0], list):
         rationale = [{"spans_of_text": rationale}]
+    reason = values.get("reason")
+    if isinstance(reason, str):
+        given = {name: values.get(name) or "" for name in ("stated", "writer")}
+        values = {**values, "reason": {"sentence": reason, **given} if reason else None}
     own = {**values, "id": text_id(text, pair) if id in (None, "") else str(id), "pair": pair, "rationale": rationale}
     return read_item({"class": class_number(str(label), classes), **own, "label": str(label)})

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from explainers.annotations.records import READ_QUESTIONS
 from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
 from explainers.metrics.bootstrap import wilson
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 FOLDER, DOCUMENT = ASSETS / "readings", ASSETS / "docs" / "readings.md"
 RESERVED = 1_000  # of the test part, from which other measurements take theirs
 PEOPLE = "people"
-QUESTIONS = ("grammatical", "true", "supports", "informative")
 ANSWERS = {"yes": True, "no": False, "?": None}
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 SHOWN = 40  # unselected sentences in the document
@@ -168,8 +168,8 @@ def write(
     """`NAME.items.csv` for readers, with empty columns to fill in, and `NAME.key.jsonl`, which they must not see, and
     `NAME.card.json`, `about` what was drawn."""
     folder.mkdir(parents=True, exist_ok=True)
-    columns = ("id", "input", "class", "reason", *QUESTIONS)
-    rows = [(item.id, item.shown, item.stated, item.reason, *[""] * len(QUESTIONS)) for item in items]
+    columns = ("id", "input", "class", "reason", *READ_QUESTIONS)
+    rows = [(item.id, item.shown, item.stated, item.reason, *[""] * len(READ_QUESTIONS)) for item in items]
     table = csv_text(pd.DataFrame(rows, columns=columns))
     (folder / f"{name}.items.csv").write_text(table, encoding="utf-8", newline="")
     (folder / f"{name}.card.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
@@ -193,7 +193,7 @@ def read_items(path: Path) -> dict[str, ReadItem]:
 
 
 def read_marks(path: Path, ids: Iterable[str]) -> dict[str, dict[str, bool | None]]:
-    """A reader's answers by sentence and question; the file has the columns id and `QUESTIONS`.
+    """A reader's answers by sentence and question; the file has the columns id and `READ_QUESTIONS`.
 
     Raises `DataUnavailable` for an answer that is none, and where sentences are missing.
     """
@@ -201,11 +201,11 @@ def read_marks(path: Path, ids: Iterable[str]) -> dict[str, dict[str, bool | Non
         rows = list(csv.DictReader(file))
     marks: dict[str, dict[str, bool | None]] = {}
     for line, row in enumerate(rows, 2):
-        for question in QUESTIONS:
+        for question in READ_QUESTIONS:
             if row.get(question) not in ANSWERS:
                 answers = ", ".join(ANSWERS)
                 raise DataUnavailable(f"{path.name}, line {line}: {question} is {row.get(question)!r}, not {answers}.")
-        marks[row["id"]] = {question: ANSWERS[row[question]] for question in QUESTIONS}
+        marks[row["id"]] = {question: ANSWERS[row[question]] for question in READ_QUESTIONS}
     missing = sorted(set(ids) - marks.keys(), key=int)
     if missing:
         raise DataUnavailable(f"{path.name} has no marks for {len(missing)} sentences, such as {missing[0]}.")
@@ -292,7 +292,7 @@ def agreements(marks: Marks) -> list[ReaderAgreement]:
     rows = []
     for one, other in combinations(sorted(marks), 2):
         ids = sorted(marks[one], key=int)
-        for name in (*QUESTIONS, "holds"):
+        for name in (*READ_QUESTIONS, "holds"):
             left, right = (
                 [holds(marks[who][id]) if name == "holds" else str(marks[who][id][name]) for id in ids]
                 for who in (one, other)

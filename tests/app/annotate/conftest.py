@@ -12,12 +12,13 @@ from app.annotate.tables import ItemRow
 from app.login.gate import ANYBODY
 from app.store import URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
-from explainers.annotations.records import Item
+from explainers.annotations.records import GivenReason, Item
 from explainers.datasets.example import Example
 from explainers.installation import STORE_VARIABLE
 
 METHODS, NARRATORS = ("integrated_gradients", "occlusion", "aml"), ("cause_phi", "cause")
 TEXT = "A fine film, but dull"
+REASON = GivenReason("It is fine.", "positive", "people")
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def make_project(annotation_store: Store) -> Callable[..., Project]:
             "narrators": NARRATORS,
             **changes,
         }
-        listed = [Item(f"item {number}", Example(text), label="positive") for number, text in enumerate(texts)]
+        listed = [Item(f"item {number}", Example(text), None, "positive", REASON) for number, text in enumerate(texts)]
         made = projects.create(annotation_store, ProjectSpec(**values), listed, ANYBODY)  # type: ignore[arg-type]
         with annotation_store.begin() as session:
             for row in session.query(ItemRow).filter_by(project=made.id):

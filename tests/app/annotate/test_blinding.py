@@ -23,6 +23,7 @@ from explainers.annotations.records import (
     Marked,
     Ranked,
     Rated,
+    ReadReason,
     Several,
     Simulated,
     Task,
@@ -34,6 +35,7 @@ Make = Callable[..., Project]
 SENT: dict[Task, Callable[[dict[str, object]], dict[str, object]]] = {
     "mark": lambda _data: {"marked": [0, 2]},
     "simulate": lambda data: {"given": {each["letter"]: {"label": 0} for each in data["maps"]}},  # type: ignore[attr-defined]
+    "read": lambda _data: {"read": {"grammatical": "yes", "true": "?", "supports": "no", "informative": "yes"}},
     "rank": lambda data: {"order": [each["letter"] for each in data["maps"]]},  # type: ignore[attr-defined]
     "rate": lambda data: {
         "scores": {each["letter"]: {"relatedness": 5, "fluency": 1} for each in data["sentences"]}  # type: ignore[attr-defined]
@@ -141,7 +143,8 @@ def test_an_answer_comes_back_as_it_was_given(
     (stored,) = answers.latest(annotation_store, question.item_number, annotator)
     again = payload(question, stored)["answered"]
     assert read_sent(question, again) == answer
-    kinds = {"mark": Marked, "simulate": Simulated, "rank": Ranked, "rate": Rated, "inspect": Inspected}
+    kinds = {"mark": Marked, "simulate": Simulated, "read": ReadReason, "rank": Ranked, "rate": Rated}
+    kinds["inspect"] = Inspected
     assert isinstance(answer, kinds.get(task, Corrected))
 
 
@@ -164,7 +167,7 @@ def test_the_models_answer_is_not_told_before_it_is_guessed(
 ) -> None:
     project = make_project()
     annotator = people.annotator(annotation_store, project.id, "account ")
-    for task in ("mark", "simulate"):
+    for task in ("mark", "simulate", "read"):
         data = payload(ask(project, annotator, task), None)
         assert data["prediction"] == ""
         assert "0.90" not in json.dumps(data)
@@ -208,6 +211,8 @@ def test_stand_in_names_differ_between_methods_and_projects(make_project: Make) 
         ("rank", {"order": ["A", "A", "B"]}),
         ("rate", {"scores": {"A": {"relatedness": 6, "fluency": 1}}}),
         ("rate", {}),
+        ("read", {"read": {"grammatical": "yes", "true": "yes", "supports": "yes"}}),
+        ("read", {"read": dict.fromkeys(("grammatical", "true", "supports", "informative"), "maybe")}),
         ("inspect", {"given": {"A": {"verdict": "maybe"}}}),
         ("inspect", {"given": {"A": {"verdict": "correct", "marked": None}}}),
         ("correct", {"given": {"A": {"sentence": " "}}}),

@@ -23,6 +23,7 @@ from explainers.annotations.records import (
     Ranked,
     Rated,
     Rating,
+    ReadReason,
     Several,
     Simulated,
     Span,
@@ -37,6 +38,7 @@ DIFFERENT: dict[Task, tuple[Answer, Answer]] = {
         Several((Simulated("aml", 1), Simulated("occlusion", 0))),
         Several((Simulated("occlusion", 0), Simulated("aml", 0))),
     ),
+    "read": (ReadReason("yes", "yes", "no", "yes"), ReadReason("yes", "?", "no", "yes")),
     "rank": (
         Ranked(("aml", "occlusion", "integrated_gradients")),
         Ranked(("aml", "integrated_gradients", "occlusion")),
@@ -52,6 +54,10 @@ DECISIONS: dict[Task, tuple[dict[str, str | None], Answer]] = {
     "simulate": (
         {"aml": "positive", "occlusion": "positive"},  # the second one is nobody's answer
         Several((Simulated("aml", 1), Simulated("occlusion", 1))),
+    ),
+    "read": (
+        {"grammatical": "yes", "true": "no", "supports": "no", "informative": "cannot tell"},
+        ReadReason("yes", "no", "no", "?"),
     ),
     "rank": (
         {"aml": "2", "occlusion": "1", "integrated_gradients": "3"},

@@ -21,7 +21,18 @@ from app.annotate.results import ItemState
 from app.login.gate import ANYBODY
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, parse_items
-from explainers.annotations.records import Annotation, Inspected, Marked, Ranked, Rated, Rating, Simulated, Span, Task
+from explainers.annotations.records import (
+    Annotation,
+    Inspected,
+    Marked,
+    Ranked,
+    Rated,
+    Rating,
+    ReadReason,
+    Simulated,
+    Span,
+    Task,
+)
 from explainers.metrics.bootstrap import Interval
 
 Make = Callable[..., Project]
@@ -29,6 +40,7 @@ FIRST, BOTH = Marked((Span(0, 1),)), Marked((Span(0, 6),))
 ANSWERS: dict[Task, tuple[object, object]] = {
     "mark": (FIRST, BOTH),
     "simulate": (Simulated("aml", 1), Simulated("aml", 0)),
+    "read": (ReadReason("yes", "yes", "no", "yes"), ReadReason("yes", "?", "yes", "yes")),
     "rank": (
         Ranked(("aml", "occlusion", "integrated_gradients")),
         Ranked(("aml", "integrated_gradients", "occlusion")),
