@@ -3,7 +3,6 @@
 The file is that of `assets/readings/NAME.marks.READER.csv`, which the command `study readings-table` reads.
 """
 
-import csv
 import io
 import re
 import zipfile
@@ -11,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from explainers.annotations.formats.tables import guarded_csv
 from explainers.annotations.judged import JudgedItem
 from explainers.annotations.records import JUDGEMENTS, READ_QUESTIONS, Annotation, Item, ReadReason, latest
 from explainers.metrics.bootstrap import Interval, wilson
@@ -69,13 +69,10 @@ def _yes(answer: ReadReason, question: str) -> bool:
 
 def marks_csv(annotations: Sequence[Annotation], annotator: str) -> str:
     """A person's newest marks, a line per sentence with id, and yes, no or ? for each of `READ_QUESTIONS`."""
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("id", *READ_QUESTIONS))
-    for annotation, answer in _newest(annotations):
-        if annotation.annotator == annotator:
-            writer.writerow((annotation.item, *answer.judgements.values()))
-    return file.getvalue()
+    own = [
+        (each.item, *answer.judgements.values()) for each, answer in _newest(annotations) if each.annotator == annotator
+    ]
+    return guarded_csv([("id", *READ_QUESTIONS), *own])
 
 
 def marks_name(reading: str, annotator: str) -> str:

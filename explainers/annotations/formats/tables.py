@@ -82,6 +82,13 @@ def csv_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> byte
     return file.getvalue().encode()
 
 
+def guarded_csv(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as CSV, in which no cell begins as a formula."""
+    file = io.StringIO(newline="")
+    csv.writer(file, lineterminator="\n").writerows(map(safe_cell, row) for row in rows)
+    return file.getvalue()
+
+
 def parquet_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> bytes:
     """Every column holds text."""
     import pandas as pd  # half a second, which only this format needs
