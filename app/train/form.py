@@ -3,12 +3,10 @@
 The form for the hyperparameters is made from the fields of the method's recipe: label, meaning, choices and bounds.
 """
 
-import hashlib
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -16,9 +14,8 @@ from app import plain_text
 from app.login.gate import Account
 from app.model_info import is_fetched_first, model_box, model_info
 from app.model_pool import ModelPool
-from app.store import Job
+from app.train import fit_time
 from app.train.jobs import Jobs
-from app.train.log import read
 from app.train.state import train_state
 from app.train.submission import device
 from app.train.texts_form import SubmittedTexts
@@ -26,24 +23,13 @@ from explainers.datasets.example import Example
 from explainers.datasets.images.sets import OWN
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
-from explainers.models.prompt import split_name
-from explainers.report.text import duration
 from explainers.training.artifacts import available_artifacts, own_folder
 from explainers.training.fit_spec import VARIANT, FitSpec
 from explainers.training.settings import Setting, settings_of, typed, with_hyperparameters
 
-if TYPE_CHECKING:
-    from explainers.learned.fit_pace import FitPace
-    from explainers.models.frozen_model import FrozenModel
-
 SEED = "seed"  # which stands beside the settings
-LANGUAGE_MODEL = (
-    "A language model may take hours without a GPU. Try a few texts and one epoch first: this line then says how long "
-    "more of them take."
-)
 FETCHES = "Starting fetches the model, whatever its size."
-UNTIMED = ("epochs", "validations", "learning_rate", "weight_decay", "select")  # settings that change no step
-TICK = 2.0  # seconds between two looks at whether the model is loaded
+TICK = 2.0  # seconds between two looks at whether a step has been timed
 USUAL = ("epochs", "learning_rate", "batch")  # what a person changes first
 
 
@@ -167,14 +153,14 @@ def _warn_of_name(pool: ModelPool, model: str, method: str, variant: str) -> Non
 def start(jobs: Jobs, pool: ModelPool, spec: FitSpec, submitted: SubmittedTexts, account: Account) -> None:
     """The button and what it starts; or why it cannot start."""
     fetches = is_fetched_first(spec.model)
-    loading = bool(submitted.texts) and not fetches and not pool.is_settled(spec.model)
-    if loading:
+    if submitted.texts and not fetches and not pool.is_settled(spec.model):
         pool.warm_up(spec.model)
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Start training", type="primary", key="start training")
         with st.container():
-            draw = st.fragment(run_every=TICK if loading else None)(_cost)
-            draw(jobs, pool, spec, submitted.texts, FETCHES if fetches else "", loading=loading)
+            waits = bool(submitted.texts) and not fetches and not fit_time.is_known(pool, spec, submitted.texts)
+            draw = st.fragment(run_every=TICK if waits else None)(_cost)
+            draw(jobs, pool, spec, submitted.texts, FETCHES if fetches else "", waits=waits)
     if pressed and submitted.problem and not submitted.typed:
         plain_text.error(submitted.problem)
     elif pressed and not submitted.problem:
@@ -192,76 +178,8 @@ def start(jobs: Jobs, pool: ModelPool, spec: FitSpec, submitted: SubmittedTexts,
         st.code(replace(spec, data=data, device=device()).shell_command(), None, wrap_lines=True)
 
 
-def _cost(jobs: Jobs, pool: ModelPool, spec: FitSpec, texts: Sequence[Example], first: str, *, loading: bool) -> None:
-    """Draw the time that a training takes, again and again as long as the model loads."""
-    st.caption(" ".join(filter(None, (first, _expected_time(jobs, pool, spec, texts)))), width="stretch")
-    if loading and pool.is_settled(spec.model):
+def _cost(jobs: Jobs, pool: ModelPool, spec: FitSpec, texts: Sequence[Example], first: str, *, waits: bool) -> None:
+    """Draw the time that a training takes, again and again until a step of it has been timed."""
+    st.caption(" ".join(filter(None, (first, fit_time.line(jobs, pool, spec, texts)))), width="stretch")
+    if waits and fit_time.is_known(pool, spec, texts):
         st.rerun(scope="app")
-
-
-def _expected_time(jobs: Jobs, pool: ModelPool, spec: FitSpec, texts: Sequence[Example]) -> str:
-    """By a step on these texts where the model is loaded, else by the last training of the same method and model.
-    Without one, or where the store fails, a warning for a language model, and nothing for others."""
-    model = pool.loaded(spec.model)
-    if texts and model is not None:
-        with suppress(ExplanationError):  # the training says what is wrong
-            return f"About {duration(_measured(spec, model, texts))} on this machine, by a timed step."
-    earlier = None
-    with suppress(ExplanationError):  # the list of trainings says it
-        earlier = next(_seconds(jobs, spec), None)
-    if earlier is None:
-        return LANGUAGE_MODEL if split_name(spec.model)[1] else ""
-    if not texts:
-        return ""
-    rate, besides = earlier
-    epochs = dict(spec.settings).get("epochs") or recipes()[0][spec.method].epochs
-    seconds = rate * len(texts) * int(epochs) + besides
-    return f"About {duration(seconds)}, judging by the last training of this kind."
-
-
-def _measured(spec: FitSpec, model: "FrozenModel", texts: Sequence[Example]) -> float:
-    """Seconds of a training, measured anew where what is timed has changed."""
-    from explainers.learned.fit import held_out, recipe_for
-
-    timed = replace(spec, seed=0, settings=tuple(pair for pair in spec.settings if pair[0] not in UNTIMED))
-    digest = hashlib.sha256(repr([text.texts for text in texts]).encode()).hexdigest()
-    pace = _pace(model.version, str(model.device), timed.as_json(), digest, model, timed, texts)
-    judged = held_out(len(texts))
-    return float(pace.seconds(recipe_for(spec), len(texts) - judged, judged))
-
-
-@st.cache_data(show_spinner="Timing a step of the training", max_entries=64)
-def _pace(
-    version: str,
-    device: str,
-    timed: str,
-    digest: str,
-    _model: "FrozenModel",
-    _spec: FitSpec,
-    _texts: Sequence[Example],
-) -> "FitPace":
-    from explainers.learned.fit import recipe_for
-    from explainers.learned.fit_pace import measured_pace
-
-    return measured_pace(recipe_for(_spec), _model, _texts)
-
-
-def _seconds(jobs: Jobs, spec: FitSpec) -> Iterator[tuple[float, float]]:
-    """Earlier trainings of this method and model, the latest first: seconds per text and epoch, and those
-    that loading and predicting took. A resumed one does not tell the latter."""
-    for job in jobs.all():
-        if (job.method, job.model) != (spec.method, spec.model) or job.status != "done" or _resumed(job):
-            continue
-        log = read(job.run_folder)
-        if log is not None and log.epochs and log.texts and job.started and job.finished:
-            learning = log.epochs[-1].seconds
-            besides = max(job.finished - job.started - learning, 0.0)
-            yield learning / (log.texts * log.epochs[-1].number), besides
-
-
-def _resumed(job: Job) -> bool:
-    """Also where its spec cannot be read, so that nothing is known about it."""
-    try:
-        return job.spec.resume
-    except ExplanationError:
-        return True

@@ -1,6 +1,7 @@
 """`python -m explainers fit`: weights of a learned method, or a narrator, for one frozen model."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -174,4 +175,5 @@ def run_fit(spec: FitSpec) -> dict[str, Any] | list[dict[str, Any]]:
         from explainers.learned.ivra_full import make_full
 
         return make_full(spec, model, folder, out)
-    return learned_fit.make(spec, model, folder, out, resume=spec.resume, announce=say_time)
+    announce = say_time if sys.stderr.isatty() else None  # nobody reads it where a job's output is kept
+    return learned_fit.make(spec, model, folder, out, resume=spec.resume, announce=announce)

@@ -4,6 +4,7 @@ Texts of about the mean length are timed. On a CPU they are few, because seconds
 do not, they are a whole batch.
 """
 
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +19,10 @@ from explainers.learned.batches import LearningExample, batch, encode_for_learni
 from explainers.learned.kept_states import ROOM, KeptStates
 from explainers.learned.recipe import Recipe
 from explainers.learned.validation import explained, per_text
+from explainers.models.batching import memory_errors
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import passes_in
+from explainers.models.meter import Meter
 from explainers.models.optimisation import optimiser_step
 
 Result = TypeVar("Result")
@@ -43,19 +46,29 @@ class FitPace:
         """Of a fit to so many texts, judged on so many others, with so many seeds."""
         kept = min(texts, ROOM / self.kept) if self.kept else 0.0
         again = self.keeping * (kept + (texts - kept) * recipe.epochs)
-        training = self.learning * texts * recipe.epochs + again + self.validations(recipe, validation)
+        training = self.learning * texts * recipe.epochs + again + self.validations(recipe, texts, validation)
         return self.predicting * (texts + validation) + training * seeds
 
-    def validations(self, recipe: Recipe, texts: int) -> float:
-        """Of all validations of one training on so many texts, and once of random orders."""
-        return self.judging * texts * (recipe.epochs * recipe.validations + 1)
+    def validations(self, recipe: Recipe, learned: int, texts: int) -> float:
+        """Of all validations, on so many texts, of one training that learns from others, and once of random orders."""
+        batches = math.ceil(learned / recipe.batch)
+        return self.judging * texts * (recipe.epochs * min(recipe.validations, batches) + 1)
 
 
 def measured_pace(recipe: Recipe, model: FrozenModel, texts: Sequence[Example]) -> FitPace:
-    """Raises `DataUnavailable` where not even two texts have words. Neither the model nor any random state changes."""
+    """What other runs of the model take meanwhile does not count. Neither the model nor any random state changes.
+
+    Raises `DataUnavailable` where not even two texts have words, and `ExplanationError` without enough memory.
+    """
+    meter = Meter()
+    with memory_errors():
+        return _measured(recipe, model.metered(meter), texts, meter)
+
+
+def _measured(recipe: Recipe, model: FrozenModel, texts: Sequence[Example], meter: Meter) -> FitPace:
     chosen, ratio = _typical(model, texts, recipe.batch)
     encode_for_learning(model, chosen)  # warms up
-    predicting, examples = _timed(lambda: encode_for_learning(model, chosen))
+    predicting, examples = _timed(lambda: encode_for_learning(model, chosen), meter)
     with torch.random.fork_rng(), passes_in(recipe.precision):
         torch.manual_seed(recipe.seed)
         module = recipe.module(model).to(model.device)
@@ -70,9 +83,9 @@ def measured_pace(recipe: Recipe, model: FrozenModel, texts: Sequence[Example]) 
             return float(weights[0].detach().sum())  # waits for a GPU
 
         step(examples[:2])
-        learning, _ = _timed(lambda: step(examples))
+        learning, _ = _timed(lambda: step(examples), meter)
     judged = examples[:JUDGED]
-    judging, _ = _timed(lambda: per_text(model, judged, explained(recipe, module, model, judged), "mask"))
+    judging, _ = _timed(lambda: per_text(model, judged, explained(recipe, module, model, judged), "mask"), meter)
     count = len(examples)
     return FitPace(
         predicting / count,
@@ -100,7 +113,8 @@ def _typical(model: FrozenModel, texts: Sequence[Example], size: int) -> tuple[l
     return [sample[place] for _, place in chosen], padded / chosen[-1][0]
 
 
-def _timed(action: Callable[[], Result]) -> tuple[float, Result]:
-    started = time.perf_counter()
+def _timed(action: Callable[[], Result], meter: Meter) -> tuple[float, Result]:
+    """Seconds, without those in which another run had the model, and the result."""
+    started, waited = time.perf_counter(), meter.waited
     result = action()
-    return time.perf_counter() - started, result
+    return time.perf_counter() - started - (meter.waited - waited), result

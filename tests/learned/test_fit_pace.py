@@ -1,17 +1,20 @@
 """How long a fit takes: the arithmetic, and that measuring it changes nothing."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Timer
 
 import pytest
 import torch
 
 from explainers.datasets.example import Example
-from explainers.errors import DataUnavailable
+from explainers.errors import DataUnavailable, ExplanationError
 from explainers.learned import fit_pace
 from explainers.learned.fit_pace import FitPace, measured_pace
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.meter import Meter
 
 TEXTS = [Example(" ".join(["good", "dull", "film"] * (1 + number % 3))) for number in range(12)]
 
@@ -22,6 +25,44 @@ def test_a_fit_predicts_learns_and_judges() -> None:
     once = 100 * 3 + 10 * (3 * 2 + 1) * 0.5  # learning, and judging all validations and random orders
     assert pace.seconds(recipe, 100, 10) == pytest.approx(110 * 0.1 + once)
     assert pace.seconds(recipe, 100, 10, seeds=2) == pytest.approx(110 * 0.1 + 2 * once)
+
+
+def test_no_more_validations_are_counted_than_there_are_batches() -> None:
+    pace = FitPace(predicting=0.0, learning=0.0, keeping=0.0, kept=0.0, judging=1.0)
+    recipe = recipe_of("cimi", {"epochs": 4, "validations": 2, "batch": 32})
+    assert pace.validations(recipe, 20, 5) == 5 * (4 * 1 + 1)
+    assert pace.validations(recipe, 40, 5) == 5 * (4 * 2 + 1)
+
+
+def test_what_others_compute_meanwhile_does_not_count(bert: FrozenModel) -> None:
+    meter, held, free = Meter(), Event(), Event()
+
+    def hold() -> None:
+        with bert.lock:
+            held.set()
+            free.wait(60)
+
+    def action() -> str:
+        Timer(0.2, free.set).start()
+        with meter.locked_batch(bert.lock, 1):
+            return "done"
+
+    with ThreadPoolExecutor(1) as other:
+        other.submit(hold)
+        assert held.wait(60)
+        seconds, result = fit_pace._timed(action, meter)
+    assert result == "done"
+    assert meter.waited > 0.1
+    assert seconds < meter.waited
+
+
+def test_too_little_memory_is_a_sentence(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_args: object) -> None:
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(fit_pace, "optimiser_step", exhausted)
+    with pytest.raises(ExplanationError, match="memory"):
+        measured_pace(recipe_of("aml", {}), bert, TEXTS)
 
 
 def test_states_that_find_no_room_are_computed_in_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:

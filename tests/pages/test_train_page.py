@@ -2,6 +2,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from app import model_info as models
 from app.model_pool import ModelPool
-from app.train import form, processes, texts_form, view
+from app.train import fit_time, form, processes, texts_form, view
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.installation import STORE_VARIABLE
@@ -323,9 +324,9 @@ def test_what_a_language_model_costs_is_said_before_its_first_training(train: Tr
     texts = [Example(f"text {number}") for number in range(20)]
 
     def expected(model: str) -> str:
-        return form._expected_time(train.jobs, ModelPool(), FitSpec("aml", model), texts)
+        return fit_time.line(train.jobs, ModelPool(), FitSpec("aml", model), texts)
 
-    assert expected("owner/model:sst2") == form.LANGUAGE_MODEL
+    assert expected("owner/model:sst2") == fit_time.LANGUAGE_MODEL
     assert expected("small") == ""
     train.start().over()
     assert expected("small").startswith("About ")
@@ -334,11 +335,25 @@ def test_what_a_language_model_costs_is_said_before_its_first_training(train: Tr
 def test_a_step_on_the_loaded_model_tells_how_long_a_training_takes(
     train: Train, bert: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pace, paces = FitPace(predicting=0.5, learning=1.0, keeping=0.0, kept=0.0, judging=2.0), []
-    monkeypatch.setattr(fit_pace, "measured_pace", lambda recipe, *_args: paces.append(recipe) or pace)
+    """It is timed in the background, and nothing waits for it."""
+    pace, paces, go = FitPace(predicting=0.5, learning=1.0, keeping=0.0, kept=0.0, judging=2.0), list[object](), Event()
+
+    def measured(recipe: object, *_args: object) -> FitPace:
+        go.wait(PATIENCE)
+        paces.append(recipe)
+        return pace
+
+    def timed() -> None:
+        fit_time._worker().submit(lambda: None).result(PATIENCE)  # what began before is done
+
+    monkeypatch.setattr(fit_pace, "measured_pace", measured)
     monkeypatch.setattr(ModelPool, "loaded", lambda _pool, _name: bert)
-    form._pace.clear()
+    fit_time._begun.clear()
     train.write(TEXTS).name("mine")
+    assert fit_time.TIMING in train.texts
+    go.set()
+    timed()
+    train.run()
     # 22 texts learned from in 5 epochs, 2 judged in each and once more with random orders: 0.5 · 24 + 110 + 24
     assert "About 2 min on this machine, by a timed step." in train.texts
     train.at.number_input(key="set aml epochs").set_value(1)
@@ -347,6 +362,7 @@ def test_a_step_on_the_loaded_model_tells_how_long_a_training_takes(
     assert len(paces) == 1
     train.at.number_input(key="set aml rank").set_value(4)
     train.run()
+    timed()
     assert len(paces) == 2
 
 

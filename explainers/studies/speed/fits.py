@@ -31,6 +31,6 @@ def fit_times(file: Path, threads: int) -> dict[str, Any]:
             "texts in a step": recipe.batch,
             "step, s": pace.learning * recipe.batch,
             "fit, min": pace.seconds(recipe, TEXTS - judged, judged) / 60,
-            "of these validations, min": pace.validations(recipe, judged) / 60,
+            "of these validations, min": pace.validations(recipe, TEXTS - judged, judged) / 60,
         }
     return results
