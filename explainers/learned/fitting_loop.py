@@ -212,7 +212,8 @@ class LearnedTraining:
         self.best_gain, self.kept_step = state["numbers"]
 
     def finish(self) -> None:
-        """Puts the kept weights into the module, rounded as they are stored."""
+        """Puts the kept weights into the module, rounded as they are stored; the states of the texts are given up."""
+        self.states = None
         if self.recipe.select != "last" and not self.best:
             self.warnings += (UNJUDGED,)
         if self.recipe.select == "last" or not self.best:
