@@ -85,10 +85,11 @@ class PageState(Generic[Controls]):
             self.controls = replace(self.controls, **changes)
 
     def correct(self, name: str, value: Any, corrected: Any) -> None:
-        """Changes a control from the value that a run has read, where that has to be another one: a run that was
-        replaced would write back what a person has changed meanwhile."""
-        if corrected != value:
-            self.change(**{name: corrected})
+        """Changes a control from the value that a run has read, unless a person has changed it meanwhile: a run that
+        was replaced draws on for a moment."""
+        with self.changing:
+            if getattr(self.controls, name) == value:
+                self.controls = replace(self.controls, **{name: corrected})
 
     def begin(self) -> None:
         """Called first in a run of the page: takes the controls from the address where that is new to this session.
@@ -216,7 +217,7 @@ class PageState(Generic[Controls]):
         wrong = [chosen for chosen in (value if several else (value,)) if chosen is not None and chosen not in options]
         if wrong:
             kept = tuple(chosen for chosen in value if chosen in options) if several else ()
-            self.change(**{name: kept or default_of(self.controls, name)})
+            self.correct(name, value, kept or default_of(self.controls, name))
             if name in self.unchecked:
                 self.note_unavailable(spec, map(str, wrong))
         self.unchecked.discard(name)

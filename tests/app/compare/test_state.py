@@ -408,14 +408,15 @@ def test_the_sentence_about_units_that_do_not_exist_stays_for_the_run_that_follo
     assert state.steps == []
 
 
+@pytest.mark.parametrize("correction", [None, "corrected"])
 def test_a_text_that_arrives_while_the_run_before_still_draws_the_box_stays(
-    page: Any, monkeypatch: pytest.MonkeyPatch
+    page: Any, monkeypatch: pytest.MonkeyPatch, correction: str | None
 ) -> None:
-    state, as_it_is = opened(page), session._or_default
+    state = opened(page)
 
-    def meanwhile(value: Any, default: Any) -> Any:
+    def meanwhile(value: Any, _default: Any) -> Any:
         state.change(text="pasted")  # in the run that replaces this one
-        return as_it_is(value, default)
+        return correction or value
 
     monkeypatch.setattr(session, "_or_default", meanwhile)
     state.widget("text")
