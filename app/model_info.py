@@ -60,15 +60,16 @@ def model_info(pool: ModelPool, name: str) -> ModelInfo:
 
 
 def decides_line(name: str, labels: Sequence[str]) -> str:
-    """Return what a model decides, in a sentence: of a foreign one between which classes, once they are known."""
+    """Return what a model decides, in a sentence: of a foreign one its classes, once they are known."""
     task = task_of(name)
     if task is not None and task.decides:
         return f"{name} decides {task.decides}."
     if not labels:
-        return "What this model decides is said here once it is loaded."
+        return "The classes of this model are named here once it is loaded."
     named = [one_line(label, LONGEST_LABEL) for label in labels[:LABELS_NAMED]]
     others = len(labels) - len(named)
-    return f"This model decides between {join_names([*named, *([f'{others:,} more'] if others else [])])}."
+    names = join_names([*named, *([f"{others:,} more"] if others else [])])
+    return f"The {'class' if len(labels) == 1 else 'classes'} of this model: {names}."
 
 
 def is_fetched_first(name: str) -> bool:

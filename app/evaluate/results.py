@@ -160,13 +160,10 @@ def _words(result: SetResult, number: int) -> None:
         height=320,
         alt="Words by mean score",
     )
-    few = int((result.rows["predicted"] == (predicted or classes[0])).sum()) < FEWEST
-    order = (
-        f"the mean score; from {FEWEST} inputs on less its uncertainty"
-        if few
-        else "the mean score less its uncertainty"
+    st.caption(
+        f"In the order of the mean score less its uncertainty; of fewer than {FEWEST} inputs, of the mean score. "
+        "Choose a row to see the inputs with the word."
     )
-    st.caption(f"In the order of {order}. Choose a row to see the inputs with the word.")
     for place in event["selection"]["rows"][:1]:
         if place < len(rows):
             _inputs_with(result, rows[place], str(predicted or classes[0]), number)

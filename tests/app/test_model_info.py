@@ -73,9 +73,10 @@ def test_a_folder_is_not_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         ("sst2", (), "sst2 decides whether a sentence about a film is positive or negative."),
         ("sst2-ivra-comp", (), "sst2-ivra-comp decides whether a sentence about a film is positive or negative."),
-        ("owner/model", (), "What this model decides is said here once it is loaded."),
-        ("owner/model", ("joy", "anger"), "This model decides between joy and anger."),
-        ("owner/model", tuple("abcdefg"), "This model decides between a, b, c, d and 3 more."),
+        ("owner/model", (), "The classes of this model are named here once it is loaded."),
+        ("owner/model", ("joy", "anger"), "The classes of this model: joy and anger."),
+        ("owner/model", ("toxic",), "The class of this model: toxic."),
+        ("owner/model", tuple("abcdefg"), "The classes of this model: a, b, c, d and 3 more."),
     ],
 )
 def test_what_a_model_decides_is_a_sentence(model: str, labels: tuple[str, ...], line: str) -> None:
