@@ -27,7 +27,7 @@ from explainers.evaluation.measurement import Plan
 from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.methods.registry import default_methods, select
 from explainers.methods.spec import SLOW, MethodSpec
-from explainers.metrics.chance import evidence
+from explainers.metrics.chance import evidence, sampled_null
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import measured, metrics_at_percents
 from explainers.models.frozen_model import FrozenModel
@@ -111,9 +111,18 @@ def explained_with(
             check.erasure: {method: evidence(values) for method, values in check.metrics.items()}
             for check in comparison.operator_checks
         },
+        "random_evidence": random_evidence(comparison),
         "calls": meter.calls,
         "seconds": time.perf_counter() - started,
     }
+
+
+def random_evidence(comparison: Comparison) -> dict[str, float]:
+    """Return the mean evidence of the random orders, by operator."""
+    control = comparison.random_control
+    by_operator = {check.erasure: check.random for check in comparison.operator_checks if check.random}
+    scores = {**({} if control is None else {comparison.decision.settings.erasure: control.scores}), **by_operator}
+    return {name: float(np.mean(sampled_null(values).values)) for name, values in scores.items()}
 
 
 def named_by_luck(model: FrozenModel, decision: Decision, probabilities: Scores, draw: int) -> int:

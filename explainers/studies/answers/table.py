@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from explainers.attribution.controls import RANDOM
 from explainers.evaluation.record_file import Record
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.report.tables import Table, TableColumn, bounds, command_block
@@ -13,6 +14,7 @@ from explainers.results.answer import CONSENSUS
 from explainers.studies.answers.measure import TOP, paired_evidence
 
 SUPPORTED, OPEN = "supported", "open"
+HOME = "mask"  # the operator under which the methods explain
 RIVALS = ("kernel_shap", "lime", "integrated_gradients", "occlusion")
 
 
@@ -83,7 +85,7 @@ def answers_document(results: Mapping[str, Mapping[str, Any]]) -> str:
     parts.append(
         "## The consensus beside single methods\n\nMean AOPC-C − AOPC-S, and the paired difference to the consensus. "
         "KernelSHAP, LIME and occlusion draw their masks with the operator that judges them, so that `mask` is their "
-        "home ground; `delete` and `zero` judge the same orders."
+        "home ground; `delete` and `zero` judge the same orders. `random` is the mean of 19 random orders."
     )
     for model, result in results.items():
         parts.append(f"### `{model}`\n\n" + _evidence_markdown(result["rows"]))
@@ -140,22 +142,27 @@ def _median_units(rows: Sequence[Record]) -> float:
 
 
 def _evidence_markdown(rows: Sequence[Record]) -> str:
-    """A row per method, the best first."""
+    """A row per method and one for the random orders, the best first."""
     explained = [row["seeds"][0] for row in rows if row["seeds"]]
-    methods = sorted({method for row in explained for method in row["evidence"]})
-    means = {
-        method: np.mean([row["evidence"][method] for row in explained if method in row["evidence"]])
-        for method in methods
-    }
+    methods = {method for row in explained for method in row["evidence"]}
+
+    def values(method: str, erasure: str) -> list[float]:
+        if method == RANDOM.id:
+            found = [row["random_evidence"].get(erasure) for row in explained]
+        elif erasure == HOME:
+            found = [row["evidence"].get(method) for row in explained]
+        else:
+            found = [row["operators_evidence"].get(erasure, {}).get(method) for row in explained]
+        return [value for value in found if value is not None]
 
     def gain(method: str) -> Interval | None:
-        own, joint = paired_evidence(rows, method, CONSENSUS)
-        return None if method == CONSENSUS else difference_interval(own, joint)
+        if method in (CONSENSUS, RANDOM.id):
+            return None
+        return difference_interval(*paired_evidence(rows, method, CONSENSUS))
 
     def under(erasure: str) -> TableColumn[str]:
         def mean(method: str) -> float | None:
-            values = [row["operators_evidence"].get(erasure, {}).get(method) for row in explained]
-            known = [value for value in values if value is not None]
+            known = values(method, erasure)
             return float(np.mean(known)) if known else None
 
         return TableColumn(erasure, mean, ".3f")
@@ -163,10 +170,10 @@ def _evidence_markdown(rows: Sequence[Record]) -> str:
     table: Table[str] = Table(
         (
             TableColumn("method", lambda method: f"`{method}`"),
-            TableColumn("mask", lambda method: mean_interval(paired_evidence(rows, method, CONSENSUS)[0]), bounds()),
+            TableColumn("mask", lambda method: mean_interval(np.array(values(method, HOME))), bounds()),
             TableColumn("minus the consensus", gain, bounds(sign="+"), undefined=""),
             under("delete"),
             under("zero"),
         )
     )
-    return table.markdown(sorted(methods, key=lambda name: -means[name]))
+    return table.markdown(sorted([*methods, RANDOM.id], key=lambda name: -np.mean(values(name, HOME))))
