@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,61 @@ def test_a_file_of_reasons_may_have_texts_numbers_of_classes_and_no_ids() -> Non
     imported = parse_items(lines.encode(), "mine.jsonl", classes=("negative", "positive"))
     assert [item.reason for item in imported.items] == [GivenReason("it is good", "negative")]
     assert imported.problems() == ("Row 2: A reason needs the class for which it is given, in a column class.",)
+
+
+NUMBER, UNKNOWN = "The class {} is not one of the model's, 0 to 1.", "The class {} is a number; the model's classes"
+NEEDED, NO_NAME = "A reason needs the class for which it is given", "The class {} is neither a name nor a number."
+
+
+@pytest.mark.parametrize(
+    ("given", "classes", "sentence"),
+    [
+        ("null", ("bad", "good"), NEEDED),
+        ('""', ("bad", "good"), NEEDED),
+        ('" "', ("bad", "good"), NEEDED),
+        ("2", ("bad", "good"), NUMBER.format(2)),
+        ('"5"', ("bad", "good"), NUMBER.format(5)),
+        ('"-1"', ("bad", "good"), NUMBER.format(-1)),
+        ("0.5", ("bad", "good"), NUMBER.format(0.5)),
+        ("true", ("bad", "good"), NO_NAME.format("true")),
+        ('["good"]', ("bad", "good"), NO_NAME.format('["good"]')),
+        ('"1"', (), UNKNOWN.format(1)),
+        ("1", (), UNKNOWN.format(1)),
+    ],
+)
+def test_a_class_that_the_model_does_not_have_is_refused(given: str, classes: tuple[str, ...], sentence: str) -> None:
+    lines = f'{{"text": "a film", "reason": "it is good", "class": {given}}}\n'
+    lines += '{"text": "a film", "reason": "it is good", "class": "good"}\n'
+    imported = parse_items(lines.encode(), "mine.jsonl", classes=classes)
+    assert [item.reason for item in imported.items] == [GivenReason("it is good", "good")]
+    (problem,) = imported.problems()
+    assert problem.startswith(f"Row 1: {sentence}")
+
+
+def test_a_name_of_digits_is_a_name() -> None:
+    content = b"text,reason,class\na film,it is good,1\n"
+    (item,) = parse_items(content, "mine.csv", classes=("1", "2")).items
+    assert item.reason == GivenReason("it is good", "1")
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        (("2", "", "x"), ["2", "row 2", "x"]),
+        (("", "", "2"), ["1", "row 2", "2"]),
+        (("row 2", "", "2"), ["row 2", "row row 2", "2"]),
+        (("", "", ""), ["1", "2", "3"]),
+        (("3", "2", "1"), ["3", "2", "1"]),
+    ],
+)
+def test_numbers_of_rows_are_no_ids_of_others(given: tuple[str, ...], ids: list[str]) -> None:
+    rows = [f"{id},a film,it is good,good\n" for id in given]
+    imported = parse_items("".join(["id,text,reason,class\n", *rows]).encode(), "mine.csv")
+    assert [item.id for item in imported.items] == ids
+    assert imported.problems() == ()
+    row = {"text": "a film", "reason": "it is good", "class": "good"}
+    lines = [json.dumps({**row, "id": int(id) if id.isdecimal() else id}) for id in given]
+    assert [item.id for item in parse_items("\n".join(lines).encode(), "mine.jsonl").items] == ids
 
 
 def test_a_sentence_counts_once_with_the_mean_of_its_readers() -> None:

@@ -14,6 +14,7 @@ In CSV a cell that a spreadsheet would take for a formula begins with an apostro
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -66,6 +67,7 @@ ANNOTATION_COLUMNS = (
     "answer",
 )
 COLUMNS = (*ITEM_COLUMNS, *ANNOTATION_COLUMNS, "offsets")
+NUMBER = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?")
 INPUT, PREMISE, HYPOTHESIS = "input", "PREMISE: ", " HYPOTHESIS: "
 
 
@@ -140,10 +142,20 @@ def input_texts(shown: str) -> tuple[str, str | None]:
 
 
 def _numbered(rows: Iterable[object]) -> Iterator[object]:
-    """The rows; a reason without an id gets the row's number, because one input may have several reasons."""
-    for number, row in enumerate(rows, 1):
-        bare = isinstance(row, dict) and row.get("reason") and row.get("id") in (None, "")
-        yield {**row, "id": str(number)} if isinstance(row, dict) and bare else row
+    """The rows; a reason without an id gets the row's number, because one input may have several reasons.
+
+    Where another row has that number as its id, it is "row 2".
+    """
+    listed = list(rows)
+    given = {str(row["id"]) for row in listed if isinstance(row, dict) and row.get("id") not in (None, "")}
+    for number, row in enumerate(listed, 1):
+        if isinstance(row, dict) and row.get("reason") and row.get("id") in (None, ""):
+            id = str(number)
+            while id in given:
+                id = f"row {id}"
+            yield {**row, "id": id}
+        else:
+            yield row
 
 
 def _with_reason(row: Content, classes: Sequence[str]) -> Content:
@@ -153,9 +165,27 @@ def _with_reason(row: Content, classes: Sequence[str]) -> Content:
         row = {**row, "text": text, **({} if pair is None else {"text_pair": pair})}
     if not isinstance(row.get("reason"), str) or not row["reason"] or row.get("stated"):
         return row
-    given = str(row.get("class", ""))
-    stated = classes[int(given)] if given.isdecimal() and int(given) < len(classes) else given
-    return {**{name: value for name, value in row.items() if name != "class"}, "stated": stated}
+    return {**{name: value for name, value in row.items() if name != "class"}, "stated": _stated(row, classes)}
+
+
+def _stated(row: Content, classes: Sequence[str]) -> str:
+    """The name of a row's `class`, "" without one. Raises `DataUnavailable` for a number that is no class's."""
+    value = row.get("class")
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise DataUnavailable(f"The class {json.dumps(value)[:40]} is neither a name nor a number.")
+    given = str(value).strip()
+    if given in classes or not NUMBER.fullmatch(given):
+        return given
+    if not classes:
+        raise DataUnavailable(
+            f"The class {given[:40]} is a number; the model's classes are not known, so give its name."
+        )
+    by_number = {str(number): name for number, name in enumerate(classes)}
+    if given not in by_number:
+        raise DataUnavailable(f"The class {given[:40]} is not one of the model's, 0 to {len(classes) - 1}.")
+    return by_number[given]
 
 
 def safe_cell(text: str) -> str:
