@@ -73,21 +73,7 @@ def own_download(store: Store, project: Project, annotator: int) -> None:
     with st.container(key="own-work"), st.popover("Download my annotations", type="tertiary"):
         if project.hides_methods:
             st.caption(WITHOUT_NAMES)
-
-        def own() -> tuple[list[Item], list[Annotation]]:
-            name = people.names(store, project.id)[annotator]
-            mine = [annotation for annotation in answers.annotations(store, project) if annotation.annotator == name]
-            used = {annotation.item for annotation in mine}
-            listed = [
-                item for id, (_, item, _) in items.all_items(store, project.id, answered=True).items() if id in used
-            ]
-            if project.opened is None:
-                listed = list(map(without_writer, listed))
-            return listed, [
-                without_names(annotation, project) for annotation in mine
-            ] if project.hides_methods else mine
-
-        _buttons(OWN, project, own)
+        _buttons(OWN, project, lambda: own_work(store, project, annotator))
         if "read" in project.tasks:
             name = people.names(store, project.id)[annotator]
             _marks(
@@ -95,6 +81,16 @@ def own_download(store: Store, project: Project, annotator: int) -> None:
                 marks_name(project.spec.name, name),
                 lambda: marks_csv(answers.annotations(store, project), name).encode(),
             )
+
+
+def own_work(store: Store, project: Project, annotator: int) -> tuple[list[Item], list[Annotation]]:
+    """Return what this person may download: the items without their reasons' writers, and the own annotations."""
+    name = people.names(store, project.id)[annotator]
+    mine = [annotation for annotation in answers.annotations(store, project) if annotation.annotator == name]
+    used = {annotation.item for annotation in mine}
+    answered = items.all_items(store, project.id, answered=True)
+    listed = [without_writer(item) for id, (_, item, _) in answered.items() if id in used]
+    return listed, [without_names(annotation, project) for annotation in mine] if project.hides_methods else mine
 
 
 def _buttons(kind: str, project: Project, content: Callable[[], tuple[list[Item], list[Annotation]]]) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app.annotate import answers, assignment, items, people, project_form, session
+from app.annotate import answers, assignment, items, people, project_form, projects, session
 from app.annotate.answers import Confirmation
 from app.annotate.data_files import create_with_annotations, read_items
-from app.annotate.intermission import without_writer
+from app.annotate.intermission import own_work
 from app.annotate.payload import GUIDE
 from app.annotate.preparation import Preparer
 from app.annotate.projects import ORDER, ProjectSpec
@@ -148,8 +148,12 @@ def test_readers_never_get_the_writer_and_exports_come_back(
     listed, annotations = [item for _, item, _ in known.values()], answers.annotations(store, project)
     back = parse_items(written.write(listed, annotations), f"export{written.suffix}", classes=("negative", "positive"))
     assert (back.items, back.annotations, back.problems()) == (tuple(listed), annotations, ())
+    projects.open_results(store, project.id)
+    (reader,) = people.names(store, project.id)
+    mine = own_work(store, only_project(), reader)
+    assert [item.reason.writer for item in mine[0] if item.reason is not None] == ["", "", ""]
     if written.suffix != ".parquet":
-        own = written.write(list(map(without_writer, listed)), annotations)
+        own = written.write(*mine)
         assert b"cause_phi" in written.write(listed, annotations) or written.suffix == ".zip"
         assert b"cause_phi" not in own
     page.run().press("join")
