@@ -44,6 +44,7 @@ MARKS = "Yes, no or ? for each sentence, a table per reader, as the command `stu
 LOOK = 1.0  # seconds between two looks at an item that is being prepared
 SKELETON = 380  # pixels; with the sentence above it as tall as `.crosslight-annotate` is at least
 WAITING = "The model reads this item. It opens by itself."
+WITHOUT_MODEL = "This item is being prepared. It opens by itself."
 FINISHED = "All items are done. Thank you."
 NO_MORE = "No other item is left for you. Confirmed: {done:,}, skipped: {skipped:,}. Thank you."
 NOTHING = "No item is left for you: others have taken the remaining ones."
@@ -154,11 +155,11 @@ def _without_names(answer: Answer | None, salt: str) -> Answer | None:
 
 def wait(store: Store, preparer: Preparer, project: Project, annotator: int, item: int) -> None:
     """Wait until the item is prepared, or show the reason why it cannot be."""
-    st.fragment(run_every=LOOK)(_look)(store, preparer, item)
+    st.fragment(run_every=LOOK)(_look)(store, preparer, project, item)
     skip_button(store, project, annotator, item)
 
 
-def _look(store: Store, preparer: Preparer, item: int) -> None:
+def _look(store: Store, preparer: Preparer, project: Project, item: int) -> None:
     try:
         known = items.item(store, item)
     except ExplanationError as error:
@@ -172,7 +173,7 @@ def _look(store: Store, preparer: Preparer, item: int) -> None:
         st.button("Try again", key="prepare again", on_click=preparer.try_again, args=(item,))
     else:
         preparer.want([item])
-        st.caption(WAITING)
+        st.caption(WAITING if project.spec.asks_model else WITHOUT_MODEL)
         st.skeleton(height=SKELETON)
 
 

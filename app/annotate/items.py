@@ -39,7 +39,7 @@ def failures(store: Store, project: int) -> dict[str, dict[str, str]]:
 
 
 def answered_unprepared(store: Store, project: int) -> list[int]:
-    """Return the numbers of items with answers that the model has not read yet, such as imported ones."""
+    """Return the numbers of items with answers that are not prepared yet, such as imported ones."""
     answered = select(AnswerRow.item).where(AnswerRow.project == project)
     query = select(ItemRow.id).where(ItemRow.project == project, ItemRow.prepared == "", ItemRow.id.in_(answered))
     with store.read() as session:

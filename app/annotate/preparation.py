@@ -161,7 +161,7 @@ class Preparer:
 
     def _asked(self, owner: Project, example: Example, asked: Sequence[str]) -> Prepared:
         spec = owner.spec
-        if spec.tasks == ("read",):
+        if not spec.asks_model:
             return without_model(example, input_names_of_bundle(spec.model))
         methods = tuple(id for id in spec.methods if id in asked)
         narrators = tuple(id for id in spec.narrators if id in asked)

@@ -81,6 +81,11 @@ class ProjectSpec:
             if holds:
                 raise ExplanationError(sentence)
 
+    @property
+    def asks_model(self) -> bool:
+        """Return whether a task needs the model; reading given reasons does not."""
+        return set(self.tasks) != {"read"}
+
     def _faults(self) -> list[tuple[bool, str]]:
         maps, sentences = set(self.tasks) & set(NEEDS_MAPS), set(self.tasks) & set(NEEDS_SENTENCES)
         return [

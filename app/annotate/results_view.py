@@ -67,6 +67,9 @@ UNREAD = (
     "The model still has to read {count:,} items with answers. "
     "Tables about methods and marks leave them out until then."
 )
+UNPREPARED = (
+    "{count:,} items with answers are still being prepared. Differences between people leave them out until then."
+)
 NOTHING = "Nothing has been confirmed yet."
 FEW = "Agreement needs an item that at least two people have answered."
 INTERVALS = (
@@ -202,11 +205,12 @@ def _open(store: Store, project: Project) -> None:
 
 
 def _waiting(store: Store, preparer: Preparer, project: Project) -> None:
-    """Let the model read items with answers that it has not read, such as those of a download."""
+    """Prepare items with answers that are not prepared yet, such as those of a download."""
     unread = items.answered_unprepared(store, project.id)
     if unread:
         preparer.want(unread[:MOST_WAITING])
-        plain_text.warning(UNREAD.format(count=len(unread)))
+        sentence = UNREAD if project.spec.asks_model else UNPREPARED
+        plain_text.warning(sentence.format(count=len(unread)))
         st.button("Look again", key="look again at results")
 
 

@@ -27,6 +27,7 @@ from explainers.errors import ExplanationError
 HELD = "Your marks stay in this page. Confirm again in a moment; nothing counts as stored before the page says so."
 MOVED_ON = "The page had already moved on, so nothing was stored. Go on with the item that is shown."
 NOT_POSSIBLE = "Too few methods could explain this item. Skip it; they are tried again when it is opened again."
+NO_REASON = "This item has no reason to read. Skip it."
 AHEAD = 5  # items that are prepared before somebody gets them
 COLUMN = (  # as wide as the task
     "<style>.st-key-guideline, .st-key-own-work { max-width: 46rem; margin-inline: auto; }</style>"
@@ -84,7 +85,7 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
     tasks = project.tasks
     undo_from = revisited.id if revisited is not None else None
     if not question.possible:
-        st.info(NOT_POSSIBLE)
+        st.info(NO_REASON if question.task == "read" else NOT_POSSIBLE)
         skip_button(store, project, question.annotator, question.item_number)
         return
     around: dict[str, Any] = {

@@ -12,10 +12,11 @@ import pytest
 from app.annotate import answers, assignment, items, people, project_form, projects, session
 from app.annotate.answers import Confirmation
 from app.annotate.data_files import create_with_annotations, read_items
-from app.annotate.intermission import own_work
+from app.annotate.intermission import WITHOUT_MODEL, own_work
 from app.annotate.payload import GUIDE
 from app.annotate.preparation import Preparer
 from app.annotate.projects import ORDER, ProjectSpec
+from app.annotate.results_view import UNPREPARED
 from app.annotate.state import RESULTS
 from app.login.gate import ANYBODY
 from app.model_info import ModelInfo
@@ -97,11 +98,25 @@ def test_a_row_without_a_reason_is_left_out_where_others_have_one() -> None:
     assert read.only_read == ""
 
 
-def read_by(names: Sequence[str], judged: Callable[[str, str], ReadReason]) -> None:
+def test_no_sentence_says_that_a_model_reads_where_none_is_asked(
+    annotate: Callable[..., Annotate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Preparer, "want", lambda *_about: None)
+    page = annotate()
+    read_by(("A1", "A2"), lambda _name, _item: ReadReason("yes", "yes", "yes", "yes"), overlap=3)
+    page.run().press("join")
+    assert WITHOUT_MODEL in page.sentences
+    projects.open_results(session.annotation_store(), only_project().id)
+    page.view(RESULTS)
+    assert UNPREPARED.format(count=3) in page.sentences
+    assert "The model" not in page.sentences
+
+
+def read_by(names: Sequence[str], judged: Callable[[str, str], ReadReason], overlap: int = 0) -> None:
     """Make the project of films, and let these people read all of it; the owner sees the results."""
     store = session.annotation_store()
     read = read_items({"films.csv": FILMS}, ("text",))
-    spec = ProjectSpec("Films", "small", tasks=("read",), overlap=len(names))
+    spec = ProjectSpec("Films", "small", tasks=("read",), overlap=overlap or len(names))
     project = create_with_annotations(store, spec, read.items, read.annotations, ANYBODY)
     for name in names:
         annotator = people.annotator(store, project.id, f"account {name}", name)
@@ -119,7 +134,7 @@ def test_results_are_by_writer_and_differences_are_decided(annotate: Callable[..
     read_by(("A1", "A2"), judged)
     page.run().view(RESULTS).press("open results")
     end = time.monotonic() + PATIENCE
-    while "still has to read" in page.sentences and time.monotonic() < end:
+    while "still being prepared" in page.sentences and time.monotonic() < end:
         page.press("look again at results")
     table = next(frame.value for frame in page.at.dataframe if "written by" in frame.value)
     rows = table.set_index("written by").to_dict("index")
