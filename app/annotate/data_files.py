@@ -67,12 +67,14 @@ class ReadItems:
     """Items of files; `annotations` came with them, `left_out` has a sentence for every row that cannot be used.
 
     `only_read` says why the model cannot read one of the items, which have reasons for people to read; "" where it can.
+    `several_reasons`: whether some of these items have the same input.
     """
 
     items: tuple[Item, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     left_out: tuple[str, ...] = ()
     only_read: str = ""
+    several_reasons: bool = False
 
     @property
     def has_reasons(self) -> bool:
@@ -141,7 +143,13 @@ def read_items(
             only_read = only_read or (f"Item {item.id[:60]}: {misfit}" if misfit else "")
     kept = {item.id for item in items}
     annotations, unusable = usable([annotation for annotation in given.annotations if annotation.item in kept])
-    return ReadItems(tuple(items), annotations, (*left_out, *unusable), only_read)
+    return ReadItems(tuple(items), annotations, (*left_out, *unusable), only_read, with_reasons and _has_repeats(items))
+
+
+def _has_repeats(items: Sequence[Item]) -> bool:
+    """Return whether two of the items have the same input, apart from spaces."""
+    inputs = {(*(" ".join(text.split()) for text in item.example.texts), item.example.image) for item in items}
+    return len(inputs) < len(items)
 
 
 def _suffix(name: str) -> str:

@@ -50,6 +50,10 @@ QUESTIONS: dict[Task, str] = {
 NO_NARRATOR = "Not with this model: no narrator is fitted to it, so it has no sentences."
 NO_REASONS = "Only with a file of your own that has reasons, in the columns reason and class."
 ONLY_READ = "The model cannot read this file. {fault}"
+SEVERAL_REASONS = (
+    "Not with this file: it has several reasons about one input, so reading them stands alone. Other tasks could give "
+    "the model's answer away."
+)
 ONE_CLASS = "Not with this model: it has a single class, so there is nothing to guess."
 UNFITTED = "Not fitted to this model, so without maps: {names}. Fit them on the Train page."
 PER_ITEM = (
@@ -104,6 +108,8 @@ def impossible(info: ModelInfo, read: ReadItems, *, narrators: bool) -> dict[Tas
     """
     reasons: dict[Task, str] = {} if narrators else dict.fromkeys(NEEDS_SENTENCES, NO_NARRATOR)
     reasons |= {"simulate": ONE_CLASS} if len(info.labels) == 1 else {}
+    if read.several_reasons:
+        reasons = dict.fromkeys(ORDER, SEVERAL_REASONS)
     if read.only_read:
         reasons = dict.fromkeys(ORDER, ONLY_READ.format(fault=read.only_read))
     reasons.pop("read", None)

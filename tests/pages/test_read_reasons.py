@@ -5,9 +5,11 @@ import json
 import time
 import zipfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from app.annotate import answers, assignment, items, people, project_form, projects, session
 from app.annotate.answers import Confirmation
@@ -21,8 +23,11 @@ from app.annotate.state import RESULTS
 from app.login.gate import ANYBODY
 from app.model_info import ModelInfo
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
+from explainers.annotations.formats.tables import jsonl_export
 from explainers.annotations.read_reasons import marks_archive, marks_name
-from explainers.annotations.records import READ_QUESTIONS, Judgement, ReadReason
+from explainers.annotations.records import READ_QUESTIONS, GivenReason, Item, Judgement, ReadReason
+from explainers.datasets.example import Example
+from explainers.datasets.image import InputImage
 from explainers.installation import ASSETS
 from explainers.studies.readings import measure as readings
 from tests.pages.test_annotate_page import PATIENCE, Annotate, annotate, only_project
@@ -96,6 +101,39 @@ def test_a_row_without_a_reason_is_left_out_where_others_have_one() -> None:
     (sentence,) = read.left_out
     assert sentence.endswith("it has no reason, and others have one.")
     assert read.only_read == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "alone"),
+    [
+        ("a good film,it is good\na  good film ,good is great\n", True),
+        ("a good film,it is good\na bad film,it is good\n", False),
+    ],
+)
+def test_several_reasons_about_one_input_are_read_without_other_tasks(lines: str, alone: bool) -> None:
+    rows = [f"{line},positive\n" for line in lines.splitlines()]
+    read = read_items({"films.csv": "".join(["text,reason,class\n", *rows]).encode()}, ("text",))
+    assert len(read.items) == 2
+    refused = project_form.impossible(ModelInfo(("negative", "positive"), ("text",)), read, narrators=True)
+    others = [task for task in ORDER if task != "read"]
+    assert refused == (dict.fromkeys(others, project_form.SEVERAL_REASONS) if alone else {})
+
+
+def test_one_text_about_two_images_is_two_inputs() -> None:
+    reasons = [
+        Item(f"{shade}", Example("a dot", image=InputImage(png(shade))), reason=GivenReason("it is round", "yes"))
+        for shade in (0, 255)
+    ]
+    for items_of_file, repeated in ((reasons, False), ([*reasons, replace(reasons[0], id="again")], True)):
+        content = jsonl_export(items_of_file, ()).encode()
+        read = read_items({"dots.jsonl": content}, ("text",), multimodal=True)
+        assert (len(read.items), read.several_reasons) == (len(items_of_file), repeated)
+
+
+def png(shade: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("L", (8, 8), shade).save(file, "PNG")
+    return file.getvalue()
 
 
 def test_no_sentence_says_that_a_model_reads_where_none_is_asked(
