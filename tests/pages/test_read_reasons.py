@@ -20,6 +20,7 @@ from app.annotate.preparation import Preparer
 from app.annotate.projects import ORDER, ProjectSpec
 from app.annotate.results_view import UNPREPARED
 from app.annotate.state import RESULTS
+from app.annotate.workbench import NO_REASON
 from app.login.gate import ANYBODY
 from app.model_info import ModelInfo
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
@@ -148,6 +149,17 @@ def test_no_sentence_says_that_a_model_reads_where_none_is_asked(
     page.view(RESULTS)
     assert UNPREPARED.format(count=3) in page.sentences
     assert "The model" not in page.sentences
+
+
+def test_an_item_without_a_reason_says_so(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    spec = ProjectSpec("Films", "small", tasks=("read",))
+    projects.create(session.annotation_store(), spec, [Item("a", Example("a film"))], ANYBODY)
+    page.run().press("join")
+    end = time.monotonic() + PATIENCE
+    while WITHOUT_MODEL in page.sentences and time.monotonic() < end:
+        page.run()
+    assert NO_REASON in page.sentences
 
 
 def read_by(names: Sequence[str], judged: Callable[[str, str], ReadReason], overlap: int = 0) -> None:
