@@ -191,6 +191,7 @@ def age(moment: float) -> str:
 MOST_UNREAD = 1000  # characters
 MOST_IN_MATRIX = 40  # units
 WIDE_LINE, NARROW_LINE = 125, 50  # characters
+MOST_WIDE, MOST_NARROW = 9, 7  # further lines that a row shows of its text; it scrolls
 NO_GROUP = {"group": "", "title": "", "meaning": ""}
 Triggered = Callable[[], None]
 
@@ -211,7 +212,8 @@ def reserved(data: dict[str, Any]) -> str:
     full = sum(row["featured"] for row in rows)
     lines = len(folded) + sum(bool(title) for _, title in groups)
     lengths = [sum(len(piece) for piece, _ in segment) for segment in data["segments"]]
-    wide, narrow = (sum(length // line for length in lengths) for line in (WIDE_LINE, NARROW_LINE))
+    lines_of = ((WIDE_LINE, MOST_WIDE), (NARROW_LINE, MOST_NARROW))
+    wide, narrow = (min(most, sum(length // line for length in lengths)) for line, most in lines_of)
     places = f"--full: {full}; --wide: {wide}; --narrow: {narrow}; --folded: {lines};"
     return f"<style>.st-key-sheet {{ {places} }}</style>"
 

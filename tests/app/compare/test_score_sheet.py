@@ -11,7 +11,7 @@ from app.compare.drawing_options import USUAL, DrawingOptions
 from app.compare.engine import Engine
 from app.compare.heat_maps import score_text
 from app.compare.runs import Column, Request, Run, answer_of
-from app.compare.score_sheet import age, payload, row_texts
+from app.compare.score_sheet import age, payload, reserved, row_texts
 from app.components import ASSETS
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS, method_spec, select
@@ -363,3 +363,12 @@ def test_the_components_write_text_and_never_html(name: str) -> None:
     style = ASSETS / f"{name}.css"
     source = source.replace("http://www.w3.org/2000/svg", "") + (style.read_text("utf-8") if style.exists() else "")
     assert not re.search(r"https?:", source)
+
+
+@pytest.mark.parametrize(
+    ("characters", "wide", "narrow"), [(100, 0, 2), (400, 3, 7), (5_000, 9, 7)], ids=["short", "longer", "scrolls"]
+)
+def test_no_more_place_is_kept_for_a_text_than_a_row_shows_of_it(characters: int, wide: int, narrow: int) -> None:
+    row = {"group": "supported", "title": "", "featured": True}
+    style = reserved({"view": "rows", "rows": [row] * 3, "segments": [[("x" * characters, 0)]]})
+    assert f"--full: 3; --wide: {wide}; --narrow: {narrow};" in style
