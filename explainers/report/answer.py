@@ -32,6 +32,7 @@ CHANCE = "No order here is better than random"
 UNDECIDED, NOT_DONE = "Not decided yet", "not all methods are done"
 UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"
+NONE_ALONE = "The first method tested by itself is no better than chance, so none is named."
 RANDOM = "not distinguishable from random"
 RANDOM_MEANING = (
     "The methods are tested one after the other against random orders, the one with most in common with the others "
@@ -126,9 +127,11 @@ def chance_sentence(answer: Answer) -> str:
     if answer.p is None or answer.refusal:
         return UNTESTED if answer.leading else ""
     if answer.status == "supported":
+        alone = "" if answer.better_than_chance or not answer.random else f" {NONE_ALONE}"
         if answer.exact:
-            return f"Their joint order is better than {_share(1 - answer.p)} of all orders (p = {number(answer.p)})."
-        return f"Their joint order beats all {answer.orders} random ones."
+            better = _share(1 - answer.p)
+            return f"Their joint order is better than {better} of all orders (p = {number(answer.p)}).{alone}"
+        return f"Their joint order beats all {answer.orders} random ones.{alone}"
     if answer.leading:
         beaten = f"all {answer.orders} random ones" if answer.orders > 1 else "one random order"
         tested = f"With more time it is tested against {DECIDING}."

@@ -87,6 +87,7 @@ def cards(comparison: "Comparison", preset: str) -> str:
 def _card(result: "MethodResult", comparison: "Comparison", preset: str) -> str:
     attribution, spec, label = result.attribution, method_spec(result.attribution.method), comparison.explained
     notes = [spec.kind, "signed" if attribution.signed else "unsigned"]
+    notes += ["ended early, more time would better it"] if attribution.ended_early else []
     notes += [f"gap {decimals(attribution.gap, 4)}"] if attribution.gap is not None else []
     notes += [f"spread ±{number(max(attribution.spread))}"] if attribution.spread else []
     calls = f"{attribution.model_calls:,} call{'' if attribution.model_calls == 1 else 's'}"

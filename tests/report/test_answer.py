@@ -10,6 +10,7 @@ from explainers.models.inputs.encoding import Unit
 from explainers.models.target import Target
 from explainers.report.answer import (
     CHANCE,
+    NONE_ALONE,
     RANDOM,
     UNDECIDED,
     abstaining_line,
@@ -153,6 +154,8 @@ def test_compared_methods_are_not_among_the_others_before_they_are_tested_or_whe
 
 def test_the_joint_order_is_compared_with_random_ones() -> None:
     assert chance_sentence(SUPPORTED) == "Their joint order beats all 19 random ones."
+    alone = replace(SUPPORTED, supported=(), differs=(), random=SUPPORTED.members)
+    assert chance_sentence(alone) == f"Their joint order beats all 19 random ones. {NONE_ALONE}"
     exact = Answer("supported", words=(1,), p=0.012, orders=840, exact=True)
     assert chance_sentence(exact) == "Their joint order is better than 99 % of all orders (p = 0.012)."
     nearly = Answer("supported", words=(1,), p=0.001, orders=840, exact=True)

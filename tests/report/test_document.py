@@ -105,6 +105,15 @@ def test_the_page_has_the_idea_and_the_caution_of_each_method(compared: Compared
     assert other.caution not in page.text["dd"]
 
 
+def test_a_method_that_ended_early_says_so_on_its_card(compared: Compared) -> None:
+    whole = compared("good film", methods={"lime": (1.0, 0.0), "occlusion": (0.5, 0.1)})
+    first, *others = whole.results
+    early = replace(first, attribution=replace(first.attribution, ended_early=True))
+    page = Page(document(replace(whole, results=(early, *others))))
+    assert Page(document(whole)).text["small"].count("ended early") == 0
+    assert page.text["small"].count("ended early") == 1
+
+
 def test_the_manifest_is_folded_away(compared: Compared) -> None:
     page = Page(document(compared("good film")))
     assert "details" in page.tags
