@@ -33,6 +33,8 @@ function readTask(data, draft, changed) {
   card.append(four);
   const list = element("dl");
   for (const { question, yes, example } of asked) list.append(element("dt", "", question), element("dd", "", `${yes}. ${example}`));
+  const open = "The input and the sentence do not decide it. Results count the share of yes.";
+  list.append(element("dt", "", "Cannot tell"), element("dd", "", open));
   const guide = element("details", "more");
   guide.append(element("summary", "", "How to read"), list);
   node.append(unitEditor({ data, label: "The input", editable: false, cells: {} }).node, card, guide);

@@ -58,7 +58,8 @@ INSTRUCTIONS: dict[Task, str] = {
     "mark": "{question} Then press the {units} from which your answer follows, or drag across them. With the "
     "keyboard: arrows move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
     "simulate": "The colours show which {units} mattered to the model, by one method in each map. " + COLOURS,
-    "read": "Somebody gave this reason for the class below. Judge the reason, whether or not that class is right.",
+    "read": "Somebody gave this reason for the class below. Judge the reason, whether or not that class is right. With "
+    "the keyboard: Tab and arrows choose, Ctrl and Enter confirm.",
     "rank": f"Each map shows which {{units}} mattered to the model, by one method. {COLOURS} Choose the most "
     "convincing map first.",
     "rate": "Each sentence explains the model's answer. Judge every sentence by itself.",

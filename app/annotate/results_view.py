@@ -64,11 +64,11 @@ STILL_OPEN = (
     "the others; open anyway?"
 )
 UNREAD = (
-    "The model still has to read {count:,} items with answers. "
+    "Items with answers that the model still has to read: {count:,}. "
     "Tables about methods and marks leave them out until then."
 )
 UNPREPARED = (
-    "{count:,} items with answers are still being prepared. Differences between people leave them out until then."
+    "Items with answers that are still being prepared: {count:,}. Differences between people leave them out until then."
 )
 NOTHING = "Nothing has been confirmed yet."
 FEW = "Agreement needs an item that at least two people have answered."

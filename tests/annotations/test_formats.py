@@ -239,7 +239,7 @@ def test_a_table_of_100_000_rows_is_read_within_seconds() -> None:
 @pytest.mark.parametrize(
     ("content", "name", "sentence"),
     [
-        (b"a,b\n1,2\n", "a.csv", "needs a column named text; it has a, b"),
+        (b"a,b\n1,2\n", "a.csv", "needs a column named text, or premise and hypothesis; it has a, b"),
         (b"\xff\xfe", "a.csv", "not UTF-8"),
         (b"text", "a.xlsx", "cannot be read. Give a file that ends in .csv"),
         (b"{}", "a.json", "is a list of tasks"),

@@ -92,6 +92,13 @@ def test_a_class_that_the_model_does_not_have_is_refused(given: str, classes: tu
     assert problem.startswith(f"Row 1: {sentence}")
 
 
+def test_a_class_without_a_reason_is_said() -> None:
+    content = b"input,class,reason\na film,neutral,it is one\na film,neutral,\n"
+    imported = parse_items(content, "few.csv", classes=NLI)
+    assert [item.reason.sentence for item in imported.items if item.reason] == ["it is one"]
+    assert [(row.row, row.reason) for row in imported.bad_rows] == [(2, "The row has a class and no reason for it.")]
+
+
 def test_a_name_of_digits_is_a_name() -> None:
     content = b"text,reason,class\na film,it is good,1\n"
     (item,) = parse_items(content, "mine.csv", classes=("1", "2")).items

@@ -164,6 +164,9 @@ def _with_reason(row: Content, classes: Sequence[str]) -> Content:
         text, pair = input_texts(row[INPUT])
         row = {**row, "text": text, **({} if pair is None else {"text_pair": pair})}
     if not isinstance(row.get("reason"), str) or not row["reason"] or row.get("stated"):
+        named = row.get("class")
+        if row.get("reason") == "" and isinstance(named, str) and named and not NUMBER.fullmatch(named.strip()):
+            raise DataUnavailable("The row has a class and no reason for it.")
         return row
     return {**{name: value for name, value in row.items() if name != "class"}, "stated": _stated(row, classes)}
 
@@ -215,7 +218,11 @@ def _cell(value: Any, column: str) -> str:
 def _chosen(names: Sequence[str]) -> Sequence[str]:
     chosen = [name for name in names if _renamed(name) in (*COLUMNS, INPUT)]
     if not {"text", INPUT} & set(map(_renamed, chosen)):
-        raise DataUnavailable(f"The table needs a column named text; it has {', '.join(names)[:200] or 'none'}.")
+        if not any(names):
+            raise DataUnavailable("The table is empty.")
+        raise DataUnavailable(
+            f"The table needs a column named text, or premise and hypothesis; it has {', '.join(names)[:200]}."
+        )
     return chosen
 
 
