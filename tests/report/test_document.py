@@ -109,7 +109,7 @@ def test_a_method_that_ended_early_says_so_on_its_card(compared: Compared) -> No
     whole = compared("good film", methods={"lime": (1.0, 0.0), "occlusion": (0.5, 0.1)})
     first, *others = whole.results
     early = replace(first, attribution=replace(first.attribution, ended_early=True))
-    page = Page(document(replace(whole, results=(early, *others))))
+    page = Page(document(replace(whole, results=(early, *others), budget=5.0)))
     assert Page(document(whole)).text["small"].count("ended early") == 0
     assert page.text["small"].count("ended early") == 1
 
