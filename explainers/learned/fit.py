@@ -97,10 +97,17 @@ def make(
     """Fits, writes weights and card to `out` or to the store, and returns the card. What starts anew is timed first, to
     `announce` its seconds."""
     texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files)
+    recipe = recipe_for(spec)
+    _check_images(recipe, model, texts)
     if announce is not None and not (resume and any(folder.glob(f"**/{CHECKPOINT}"))):
-        recipe = recipe_for(spec)
         announce(measured_pace(recipe, model, texts).seconds(recipe, len(texts), len(validation), spec.seeds))
     return fit_to(spec, model, texts, validation, folder, out, resume=resume)
+
+
+def _check_images(recipe: Recipe, model: FrozenModel, texts: Examples) -> None:
+    """Raises `ExplanationError` for a model that the method cannot read, before all images are read."""
+    if texts[0].image is not None:
+        recipe.module(model)
 
 
 def fit_to(
@@ -115,8 +122,7 @@ def fit_to(
 ) -> dict[str, Any]:
     """Fits to `texts`, writes weights and card to `out` or to the store, and returns the card."""
     recipe, before, began = recipe_for(spec), fingerprint(model), time.perf_counter()
-    if texts[0].image is not None:  # a model that the method cannot read says so before all images are read
-        recipe.module(model)
+    _check_images(recipe, model, texts)
     encoded = encode_for_learning(model, texts), encode_for_learning(model, validation)
     trainings = [
         fit(seeded_recipe, model, *encoded, run, resume=resume)
