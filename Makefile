@@ -31,7 +31,7 @@ unit: .venv/.installed-for-tests
 	$(PYTEST) $(PARALLEL) -m "not browser"
 
 browser: .venv/.installed-for-tests
-	$(PYTEST) $(PARALLEL) -n 3 -m "browser and not crowded" tests/browser  # they wait half of their time
+	$(PYTEST) $(PARALLEL) -m "browser and not crowded" tests/browser
 	$(PYTEST) -m crowded tests/browser
 
 # The locks hold the exact version and the hashes of everything but torch, whose CPU and CUDA builds have one version and
