@@ -120,9 +120,11 @@ def _tasks(reasons: Mapping[Task, str], *, with_reasons: bool) -> tuple[Task, ..
     """Return the ticked tasks; a file with reasons has ticks of its own, at first to read them."""
     st.markdown(":small[Tasks, asked in this order]")
     chosen: list[Task] = []
-    places = [place for _ in ORDER[::2] for place in st.columns(2)]
     default: Task = "read" if with_reasons else "mark"
-    for place, task in zip(places, ORDER, strict=False):
+    for number, task in enumerate(ORDER):
+        if number % 2 == 0:
+            places = st.columns(2)  # when the row before is there, which would otherwise push them down as it comes
+        place = places[number % 2]
         key, reason = f"project task {task}{' of reasons' if with_reasons else ''}", reasons.get(task)
         ticked = value_of(key)
         put(key, not reason and (task == default if ticked is None else ticked))
