@@ -163,12 +163,12 @@ def _with_reason(row: Content, classes: Sequence[str]) -> Content:
     if isinstance(row.get(INPUT), str) and not row.get("text"):
         text, pair = input_texts(row[INPUT])
         row = {**row, "text": text, **({} if pair is None else {"text_pair": pair})}
-    if not isinstance(row.get("reason"), str) or not row["reason"] or row.get("stated"):
-        named = row.get("class")
-        if row.get("reason") == "" and isinstance(named, str) and named and not NUMBER.fullmatch(named.strip()):
-            raise DataUnavailable("The row has a class and no reason for it.")
-        return row
-    return {**{name: value for name, value in row.items() if name != "class"}, "stated": _stated(row, classes)}
+    reason, named = row.get("reason"), row.get("class")
+    if isinstance(reason, str) and reason and not row.get("stated"):
+        return {**{name: value for name, value in row.items() if name != "class"}, "stated": _stated(row, classes)}
+    if reason == "" and isinstance(named, str) and named and not NUMBER.fullmatch(named.strip()):
+        raise DataUnavailable("The row has a class and no reason for it.")
+    return row
 
 
 def _stated(row: Content, classes: Sequence[str]) -> str:
