@@ -14,7 +14,7 @@ from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
 from explainers.models.model_names import HUB_NAME, resolve_model_name
 from explainers.models.multimodal.head_cards import TOKENIZER, encoder_parts, is_head
-from explainers.models.prompt import prompt_named, shipped_prompts, split_name
+from explainers.models.prompt import prompt_named, shipped_prompts, split_name, version_on_card
 from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.smollm2 import smollm2_folder
 from explainers.models.tasks import task_of
@@ -97,7 +97,8 @@ def info_on_card(name: str) -> ModelInfo:
             return _of_bundle(name)
         if split_name(name)[1]:
             prompt = prompt_named(split_name(name)[1])
-            return ModelInfo(prompt.labels, prompt.input_names, default_erasure="delete")
+            version = version_on_card(name)
+            return ModelInfo(prompt.labels, prompt.input_names, version=version, default_erasure="delete")
         multimodal = is_head(Path(resolve_model_name(name, roots())))  # heads stand on encoders of images and texts
     except ExplanationError:
         return ModelInfo()

@@ -1,6 +1,7 @@
 """The files of a pretrained model, on the hub or in a folder: safetensors, no remote code, sizes within limits."""
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,8 +106,9 @@ class ModelFiles:
         check_finite(self.identifier, module)
         return module, frozenset(report["missing_keys"])
 
-    def version(self) -> str:
-        """The commit, or a checksum of all files of the folder that are read, which changes when any of them does."""
+    def version(self, only: Collection[str] = ()) -> str:
+        """The commit, or a checksum of all files of the folder that are read, which changes when any of them does; of
+        `only` these files, where they are given."""
         if self.commit:
             return self.commit
         names = {CONFIG, PREPROCESSOR, INDEX, *SETTINGS, *VOCABULARIES}
@@ -114,5 +116,6 @@ class ModelFiles:
             *(self.weights if self.has_weights else ()),
             *(path for path in map(self.path.joinpath, names) if path.is_file()),
         ]
+        files = [path for path in files if not only or path.name in only]
         lines = sorted(f"{path.name} {sha256(path)}" for path in files)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]

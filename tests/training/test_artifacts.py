@@ -67,6 +67,18 @@ def test_a_persons_own_weights_come_before_the_shipped_ones(own: Path, shipped: 
     assert find_artifact("small", "1", "aml", "difference").path == shipped / "aml-difference.safetensors"
 
 
+def test_what_was_fitted_to_a_language_model_with_a_prompt_lies_beside_the_prompt(
+    tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(own, tmp_path / "prompts" / "reviews" / "learned")
+    monkeypatch.setattr(artifacts, "PROMPTS", tmp_path / "prompts")
+    monkeypatch.setattr(artifacts, "shipped_prompts", lambda: ("reviews",))
+    found = find_artifact("smollm2:reviews", "1", "aml")
+    assert found.path.parent == tmp_path / "prompts" / "reviews" / "learned"
+    for other in ("smollm2:others", "owner/model:reviews", "smollm2:"):
+        assert available_artifacts(other, "1") == ()
+
+
 def test_without_a_variant_the_methods_first_choice_is_taken(own: Path) -> None:
     copied(own, "aml-difference", "aml-comp")
     assert find_artifact("small", "1", "aml", "").variant == "difference"

@@ -1,6 +1,5 @@
 """Opens a causal language model of the hub, a folder or the store, with a prompt."""
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -16,12 +15,12 @@ from explainers.models.decoder import TOLERANCE
 from explainers.models.foreign.file_checks import load_errors
 from explainers.models.foreign.opened_tokenizer import OpenedTokenizer, opening
 from explainers.models.model_files import ModelFiles
-from explainers.models.prompt import Prompt, PromptError, prompt_named, split_name
+from explainers.models.prompt import Prompt, PromptError, prompt_named, prompted_version, split_name
 from explainers.models.prompted.adapter import adapter_file, add_adapter
 from explainers.models.prompted.filled import PromptTokenizer
 from explainers.models.prompted.model import OpenNetwork, PromptedModel
 from explainers.models.prompted.network import ClassWords, PrefixCache
-from explainers.models.smollm2 import COMMAND, NAME, smollm2_folder
+from explainers.models.smollm2 import COMMAND, CONVERTED, NAME, smollm2_folder
 from explainers.models.text.base_weights import sha256
 
 EXPECTED = "a causal language model"
@@ -46,14 +45,15 @@ def load_prompted(name: str, device: torch.device, *, tuned: bool = True) -> Pro
             network, version = open_network(model, source, adapter, device)
             opened = tokenizer.result()
         made = prompted(name, network, opened, prompt, device)
-        parts = (version, prompt.key, opened.rendered)
-        return replace(made, version=hashlib.sha256(" ".join(parts).encode()).hexdigest())
+        return replace(made, version=prompted_version(*version, prompt, opened.rendered))
 
 
-def open_network(model: str, source: ModelFiles, adapter: Path | None, device: torch.device) -> tuple[OpenNetwork, str]:
-    """The language model, which all its prompts share, and its version with that of the adapter."""
-    version = source.version() if adapter is None else f"{source.version()} {sha256(adapter)}"
-    key = (str(source.path), version, str(device))
+def open_network(
+    model: str, source: ModelFiles, adapter: Path | None, device: torch.device
+) -> tuple[OpenNetwork, tuple[str, str]]:
+    """The language model, which all its prompts share, with its version and the checksum of the adapter or ""."""
+    version = source.version(CONVERTED if model == NAME else ()), "" if adapter is None else sha256(adapter)
+    key = (str(source.path), *version, str(device))
     with _loading:
         opened = _networks.get(key)
         if opened is None:

@@ -1,6 +1,7 @@
 """Language models that classify by class words: against the library, and against themselves."""
 
 import gc
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,16 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from explainers import ExplanationError, explain, load
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
+from explainers.models import prompt as prompts
 from explainers.models.model_names import resolve_model_name
-from explainers.models.prompt import Prompt, PromptCard, PromptError, save_prompt
+from explainers.models.prompt import Prompt, PromptCard, PromptError, save_prompt, version_on_card
 from explainers.models.prompted import adapter as adapters
 from explainers.models.prompted.model import PromptedModel
+from explainers.models.smollm2 import _write_card
 from explainers.models.text.base_weights import sha256
 from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
@@ -256,6 +259,37 @@ def test_an_adapter_is_added_to_the_weights(
     monkeypatch.setattr(adapters, "SMOLLM2", "smollm2")
     with pytest.raises(ModelUnavailable, match="has weights for smollm2"):
         opened(f"{path}:{prompt.key}")
+
+
+@pytest.fixture
+def smollm2(folder: Folder, tmp_path: Path) -> Path:
+    """A small model in the place of SmolLM2, as `get smollm2` would write it."""
+    path = tmp_path / "store" / "language" / "smollm2"
+    shutil.copytree(folder(), path)
+    return carded(path)
+
+
+def carded(folder: Path) -> Path:
+    """The folder, with a card of the files as they are."""
+    (folder / "card.json").unlink(missing_ok=True)
+    _write_card(folder)
+    return folder
+
+
+def test_the_version_of_smollm2_is_known_before_it_is_loaded(smollm2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = Prompt("{text} is", {"no": "old", "yes": "new"})
+    monkeypatch.setattr(prompts, "prompt_named", lambda _: shipped)
+    version = opened("smollm2", shipped).version
+    assert version_on_card("smollm2:sst2") == version
+    assert version_on_card("smollm2:unknown") == version_on_card("owner/model:sst2") == ""
+    config = smollm2 / "config.json"
+    config.write_text(config.read_text().replace('"transformers_version": "', '"transformers_version": "9'))
+    carded(smollm2)
+    assert opened("smollm2", shipped).version == version  # what another version of the library writes is no change
+    weights = smollm2 / "model.safetensors"
+    save_file({name: tensor + 1 for name, tensor in load_file(weights).items()}, weights, {"format": "pt"})
+    carded(smollm2)
+    assert version_on_card("smollm2:sst2") != version
 
 
 @pytest.mark.parametrize(
