@@ -10,8 +10,9 @@ from explainers.datasets.example import Example
 from explainers.models.prompt import Prompt
 from explainers.models.prompted.model import PromptedModel
 from explainers.studies.architectures.measure import texts_of
+from explainers.studies.completion import measure
 from explainers.studies.completion import train as training
-from explainers.studies.completion.measure import METRICS, prefix_ratio, record_answers, rows_of
+from explainers.studies.completion.measure import METRICS, measured_methods, prefix_ratio, record_answers, rows_of
 from explainers.studies.completion.table import completion_document
 from explainers.studies.completion.train import (
     AdapterRecipe,
@@ -21,10 +22,13 @@ from explainers.studies.completion.train import (
     train,
     with_gaps,
 )
+from explainers.training.artifacts import Artifact
 from tests.models.prompted.conftest import KINDS, language_model
 
 PROMPT = Prompt("the film was very long {text} and there was", {"without": "old", "with": "new"})
 RECIPE = AdapterRecipe(rank=2, examples=96, batch=8, learning_rate=2e-2, longest=40)
+
+FITS = [{"method": method, "texts": {"learned from": 540}, "command": f"fit {method}"} for method in ("aml", "ivra")]
 
 
 class Interrupted(Exception):
@@ -133,7 +137,9 @@ def test_the_document_has_every_prompt_and_method(
                 "accuracy": {"validation": {"untuned": 0.5, "tuned": 0.75}},
                 "command": "study completion-train",
             },
-            "prompts": {"small": {"rows": rows, "prefix": prefix, "prior": {"without": 0.25, "with": 0.75}}},
+            "prompts": {
+                "small": {"rows": rows, "prefix": prefix, "prior": {"without": 0.25, "with": 0.75}, "fits": FITS}
+            },
         }
     )
     assert "## `smollm2:small`, 2 inputs explained" in text
@@ -141,3 +147,14 @@ def test_the_document_has_every_prompt_and_method(
     assert all(f"| `{method}` |" in text for method in rows[0]["metrics"])
     assert "0.500 without it and 0.750 with it" in text
     assert "study completion-train" in text
+    assert "AML and IvRA were fitted once each, to 540 unlabelled ones" in text
+    assert "fit aml\nfit ivra" in text
+
+
+def test_the_methods_that_were_fitted_are_measured_with_the_others(
+    model: PromptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = measured_methods(model)
+    fitted = (Artifact("ivra", "comp-softmax", Path("ivra.safetensors")),)
+    monkeypatch.setattr(measure, "available_artifacts", lambda *_: fitted)
+    assert [spec.id for spec in measured_methods(model)] == [*(spec.id for spec in others), "ivra"]

@@ -83,6 +83,7 @@ def completion_command(
         from explainers.models.prompted.loading import load_prompted
         from explainers.studies.completion.measure import prefix_ratio, record_answers, rows_of
         from explainers.studies.completion.table import completion_document
+        from explainers.training.artifacts import available_artifacts
 
         inputs = list(read_sst2(data, seed=seed).test)
         random.Random(seed).shuffle(inputs)
@@ -96,6 +97,7 @@ def completion_command(
                 "prior": dict(zip(model.labels, model.prior, strict=True)),
                 "prefix": prefix_ratio(model, inputs[0]),
                 "rows": rows_of(out, name),
+                "fits": [one.card for one in available_artifacts(model.name, model.version)] if name == NAME else [],
             }
         words = f"--data DIR --n {n} --explained {explained} --seed {seed}"
         result = {

@@ -12,6 +12,8 @@ from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation.record_file import Record, appending, read_records, resume_records
+from explainers.methods.registry import default_methods, select
+from explainers.methods.spec import MethodSpec
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
@@ -19,6 +21,7 @@ from explainers.models.prompted.model import PromptedModel
 from explainers.results.comparison import Comparison
 from explainers.results.settings import Settings
 from explainers.studies.masking.measure import without_weights
+from explainers.training.artifacts import available_artifacts
 
 METRICS = ("aopc_c", "aopc_s")
 SAMPLES = 100  # of LIME and KernelSHAP each
@@ -43,7 +46,7 @@ def answer_row(model: FrozenModel, example: Example, number: int, *, explained: 
     if explained:
         one_operator = replace(decision, card=replace(decision.card, erasures=(settings.erasure,)))
         comparison = Comparison(one_operator, probabilities)
-        for event in run(model, one_operator, without_weights(), Meter(), narrators=()):
+        for event in run(model, one_operator, measured_methods(model), Meter(), narrators=()):
             comparison = comparison.with_event(event)
         row["metrics"] = {
             result.method: {metric: result.metrics[metric] for metric in METRICS} for result in comparison.results
@@ -52,6 +55,12 @@ def answer_row(model: FrozenModel, example: Example, number: int, *, explained: 
         if control is not None:
             row["metrics"]["random"] = {metric: control.metrics[metric] for metric in METRICS}
     return row
+
+
+def measured_methods(model: FrozenModel) -> tuple[MethodSpec, ...]:
+    """Return the comparable default methods that need no fit, then those that were fitted to the model."""
+    fitted = {artifact.method for artifact in available_artifacts(model.name, model.version)}
+    return (*without_weights(), *(spec for spec in select(default_methods()) if spec.id in fitted))
 
 
 def record_answers(
@@ -63,7 +72,8 @@ def record_answers(
     Raises `ExplanationError` if the rows there belong to another run.
     """
     path = out / FILE.format(prompt)
-    signature = {"model": model.version, "inputs": [example.text for example in inputs]}
+    methods = [spec.id for spec in measured_methods(model)]
+    signature = {"model": model.version, "methods": methods, "inputs": [example.text for example in inputs]}
     kept = resume_records(path, signature, lambda row: bool(row["metrics"]) or row["input"] >= explained)
     done = {row["input"] for row in kept}
     with appending(path) as append:

@@ -1,14 +1,16 @@
 """The prompts side by side, as a document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from explainers.evaluation.record_file import Record
+from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.faithfulness import METRICS as SPECS
 from explainers.report.tables import Table, TableColumn, bounds, command_block
+from explainers.report.text import join_names
 from explainers.studies.completion.measure import METRICS, SAMPLES, STEPS
 
 RANDOM = "random"
@@ -20,8 +22,8 @@ HEAD = (
     "adapter was trained once."
 )
 EXPLAINED = (
-    "The methods that need no fit, the predicted class, words erased by `delete`; AOPC-C is better when higher, AOPC-S "
-    f"when lower. KernelSHAP and LIME drew {SAMPLES} masks each, integrated gradients took {STEPS} steps. KernelSHAP, "
+    "The predicted class, words erased by `delete`; AOPC-C is better when higher, AOPC-S when lower. "
+    f"KernelSHAP and LIME drew {SAMPLES} masks each, integrated gradients took {STEPS} steps. KernelSHAP, "
     "LIME and occlusion draw their masks with the operator that judges them. The last columns are the paired "
     "differences to random orders."
 )
@@ -38,6 +40,7 @@ def completion_document(result: Mapping[str, Any]) -> str:
             parts += [f"## `smollm2:{name}`, {len(explained)} inputs explained", EXPLAINED]
             methods = sorted(explained[0]["metrics"], key=lambda method: -_mean(explained, method, METRICS[0]))
             parts.append(_methods(explained).markdown(methods))
+            parts += _fits(prompt.get("fits", ()))
     return "\n\n".join([*parts, command_block(result["command"])]) + "\n"
 
 
@@ -80,6 +83,16 @@ def _training(card: Mapping[str, Any]) -> str:
         f"nothing, the accuracy is {accuracy['untuned']:.3f} without it and {accuracy['tuned']:.3f} with it.\n\n"
         + command_block(card["command"])
     )
+
+
+def _fits(cards: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What the methods that learn were fitted to; nothing where none was."""
+    if cards:
+        names = join_names([METHODS.get(card["method"]).name for card in cards])
+        counts = {card["texts"]["learned from"] for card in cards}
+        texts = join_names([f"{count:,}" for count in sorted(counts)])
+        yield f"{names} were fitted once each, to {texts} unlabelled ones of SST-2's first training sentences."
+        yield command_block("\n".join(card["command"] for card in cards))
 
 
 def _methods(rows: Sequence[Record]) -> Table[str]:
