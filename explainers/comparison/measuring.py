@@ -18,6 +18,7 @@ from explainers.metrics.faithfulness import (
     measured,
     metrics_at_percents,
     prefetch,
+    prefetch_decision_flips,
     random_control,
     sampling_noise,
 )
@@ -78,6 +79,7 @@ def run_random_control(
     curves = tuple(erasure_curves(answers, order, label, metric_counts(units)) for order in orders[:done])
     longest = SEARCHED_ORDERS * len(curve_counts(units))
     searched = SEARCHED_ORDERS if done == len(orders) and budget.allows(longest) else 0
+    prefetch_decision_flips(answers, orders[:searched], label)
     metrics = [
         measured(answers, order, label, None if number < searched else metrics_at_percents(), curves=known)
         for number, (order, known) in enumerate(zip(orders, curves, strict=False))

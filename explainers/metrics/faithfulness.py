@@ -220,6 +220,19 @@ def prefetch(answers: MaskedPredictor, orders: Sequence[Scores], further: tuple[
         answers.probabilities(np.vstack(masks))
 
 
+def prefetch_decision_flips(answers: MaskedPredictor, orders: Sequence[Scores], label: int) -> None:
+    """Asks for what `search_decision_flip` will read of all the orders, at the counts of `curve_counts`: in every step
+    of the search the next counts of those that have not flipped yet, in one batch."""
+    searched = list(orders)
+    for some in ((0,), *_search_steps(curve_counts(len(answers.encoding.units)))):
+        if not searched:
+            break
+        masks = np.vstack([erasure_masks(order, some, kept=False) for order in searched])
+        classes = answers.probabilities(masks).argmax(axis=1).reshape(len(searched), -1)
+        stayed = (classes == label).all(axis=1)
+        searched = [order for order, stays in zip(searched, stayed, strict=True) if stays]
+
+
 def curves_and_metrics(
     answers: MaskedPredictor, orders: Sequence[Scores], label: int
 ) -> tuple[tuple[ErasureCurves, ...], tuple[dict[str, float], ...]]:
@@ -301,6 +314,7 @@ def sampling_noise(answers: MaskedPredictor, draws: tuple[tuple[float, ...], ...
     units = len(answers.encoding.units)
     step = float(max(np.diff(curve_counts(units)))) / units
     metrics = [metric for metric in METRICS if metric.sampling_noise]
+    prefetch(answers, draws[:DRAWS])
     values = [measured(answers, draw, label, metrics) for draw in draws[:DRAWS]]
     spread = {metric.id: float(np.std([value[metric.id] for value in values])) if values else 0.0 for metric in metrics}
     return {metric.id: spread.get(metric.id, step) for metric in METRICS}

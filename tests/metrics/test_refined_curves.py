@@ -10,6 +10,8 @@ from explainers.metrics.faithfulness import (
     TOLERANCE,
     all_metrics,
     curves_and_metrics,
+    measured,
+    prefetch_decision_flips,
     refined_curves,
     search_decision_flip,
 )
@@ -110,3 +112,25 @@ def test_the_search_stops_at_the_first_flip(bag: Build) -> None:
     assert meter.used == 2  # the whole text, and without the first word
     assert not math.isnan(share)
     assert METRICS.get("dffot").search is search_decision_flip
+
+
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("words", [1, 3, 40])
+def test_the_searches_of_several_orders_ask_together_for_what_each_would_ask(
+    bag: Build, words: int, label: int
+) -> None:
+    model = bag(dict(zip(WORDS, np.random.default_rng(3).normal(0.2, 2, 40), strict=True)))
+    orders = [tuple(np.random.default_rng(seed).random(words)) for seed in range(5)]
+    flips = [METRICS.get("dffot")]
+
+    def asked(*, together: bool) -> tuple[list[float], set[bytes], int]:
+        meter = Meter()
+        answers = MaskedPredictor(model.metered(meter), model.encode(" ".join(WORDS[:words])), "mask")
+        if together:
+            prefetch_decision_flips(answers, orders, label)
+        shares = [measured(answers, order, label, flips)["dffot"] for order in orders]
+        return shares, set(answers.answers), meter.used
+
+    shares, masks, passes = asked(together=True)
+    assert (np.array(shares) == np.array(asked(together=False)[0])).all() or np.isnan(shares).all()
+    assert (masks, passes) == asked(together=False)[1:]
