@@ -17,6 +17,9 @@ def speed_command(
         Path | None,
         typer.Option(help="Only what fits cost a BERT-base of random weights, on this file's texts, as for fit."),
     ] = None,
+    batches: Annotated[
+        bool, typer.Option("--batches", help="Only what several comparisons could gain from sharing batches.")
+    ] = False,
     yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
@@ -26,6 +29,10 @@ def speed_command(
             from explainers.studies.speed.fits import fit_times
 
             results: dict[str, Any] = fit_times(fits, threads)
+        elif batches:
+            from explainers.studies.speed.batches import batches as batch_sizes
+
+            results = batch_sizes(model, threads)
         else:
             from explainers.studies.speed.measure import benchmark
 
