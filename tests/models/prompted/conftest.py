@@ -1,6 +1,7 @@
 """Small causal language models of every decoder family, in folders; a token per word."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +34,32 @@ def prompt() -> Prompt:
     return Prompt("the film was very long {text} and there was", {"no": "old", "yes": "new"})
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Writes a language model with its tokenizer to a folder, whose name it gives; the store is empty."""
-    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Writes a language model with its tokenizer to a folder, once for all tests, which must not change it: a process
+    opens the tokenizer of every folder."""
 
-    def written(kind: str = "llama", chat: str | None = None, **settings: Any) -> str:
-        path = tmp_path / kind
-        language_model(kind, **settings).save_pretrained(path)
+    @cache
+    def path(kind: str, chat: str | None, settings: tuple[tuple[str, Any], ...]) -> str:
+        folder = tmp_path_factory.mktemp(kind) / kind
+        language_model(kind, **dict(settings)).save_pretrained(folder)
         tokenizer = tokenizer_of(KINDS[kind])
         tokenizer.chat_template = chat
-        tokenizer.save_pretrained(path)
-        return str(path)
+        tokenizer.save_pretrained(folder)
+        return str(folder)
 
-    return written
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: Callable[..., str]) -> Callable[..., str]:
+    """The name of the folder of a language model with its tokenizer; the store is empty."""
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+
+    def named(kind: str = "llama", chat: str | None = None, **settings: Any) -> str:
+        return written(kind, chat, tuple(settings.items()))
+
+    return named
 
 
 def byte_level(begins: str = "<s>", ends: str = "") -> Any:
