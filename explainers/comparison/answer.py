@@ -170,12 +170,14 @@ def _decisive_count(joint: "MethodResult", cut: int) -> int:
 
 def _effect(joint: "MethodResult", control: "RandomControl", count: int) -> ErasureEffect:
     curves = joint.curves
+    whole, without = curves.removed[0], curves.removed[curves.counts.index(count)]  # (C,)
     return ErasureEffect(
         curves.full,
         curves.removed_at(count),
         curves.kept_at(count),
         float(np.mean([curve.removed_at(count) for curve in control.curves])),
         float(np.mean([curve.kept_at(count) for curve in control.curves])),
+        changes_class=bool(whole.argmax() != without.argmax()),
     )
 
 

@@ -55,8 +55,9 @@ class Mark:
 def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) -> str:
     """Return such as "“charming” and “affecting” carry the decision for positive"; empty while it is pending.
 
-    What holds under the comparison's own operator alone is said to. `brief` leaves out which of several equal words is
-    meant, for a place where they are marked.
+    Words carry a decision if another class is predicted without them; else they weigh most in it. What holds under the
+    comparison's own operator alone is said to. `brief` leaves out which of several equal words is meant, for a place
+    where they are marked.
     """
     if answer.status == "pending":
         return ""
@@ -65,9 +66,12 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
     if answer.status == "open" and not answer.leading:
         return UNKNOWN.format(plural(name_of_units(comparison.decision))) if answer.refusal else CHANCE
     words, one = quoted(answer.words, comparison, brief=brief), len(answer.words) == 1
-    carry = f"{'carries' if one else 'carry'} the decision for"
-    speak = f"{'speaks' if one else 'speak'} most for"
-    verb = speak if answer.leading or not comparison.explains_predicted else carry
+    if answer.leading or not comparison.explains_predicted:
+        verb = f"{'speaks' if one else 'speak'} most for"
+    elif answer.effect is not None and answer.effect.changes_class:
+        verb = f"{'carries' if one else 'carry'} the decision for"
+    else:
+        verb = f"{'weighs' if one else 'weigh'} most in the decision for"
     own, _ = holding_clauses([(comparison.decision.settings.erasure, True)], comparison)
     alone = f" when {own}" if answer.holds and not any(holds for _, holds in answer.holds) else ""
     so_far = " so far" if answer.leading else ""

@@ -36,13 +36,17 @@ class Null:
 
 @dataclass(frozen=True)
 class ErasureEffect:
-    """p(class) of the whole input, without and with only some units, and the means for as many random ones."""
+    """p(class) of the whole input, without and with only some units, and the means for as many random ones.
+
+    `changes_class` tells whether another class is predicted without these units.
+    """
 
     full: float
     removed: float
     kept: float
     random_removed: float
     random_kept: float
+    changes_class: bool = False
 
     @property
     def shows_by_removing(self) -> bool:

@@ -38,8 +38,17 @@ def test_the_words_are_the_fewest_that_do_nearly_what_more_do(compared: Compared
     assert result.effect is not None
     # two of ten units weigh 0.7 of the 0.8 between 0.1 and 0.9
     assert (result.effect.full, result.effect.removed, result.effect.kept) == pytest.approx((0.9, 0.34, 0.66))
+    assert result.effect.changes_class
     one = answer(compared(additive((0.8, 0.1, 0.1, *(0.0,) * 7)), {IG: TEN, LIME: LIKE}), finished=True)
     assert one.words == (0,)  # 0.64 is more than 0.8 of the 0.72 that both do
+
+
+def test_words_without_which_the_class_stays_do_not_carry_the_decision(compared: Compared) -> None:
+    comparison = compared(additive(low=0.5, high=0.98), {IG: TEN, LIME: LIKE})
+    result = answer(comparison, finished=True)
+    assert result.effect is not None
+    assert (result.effect.removed, result.effect.changes_class) == (pytest.approx(0.644), False)  # 0.98 - 0.7 · 0.48
+    assert "weigh most in the decision for" in heading(result, comparison)
 
 
 def test_methods_that_agree_and_beat_chance_are_supported_together(compared: Compared) -> None:

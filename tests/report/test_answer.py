@@ -32,7 +32,8 @@ from explainers.results.answer import Answer, Confidence, ErasureEffect
 from explainers.results.settings import Settings
 
 WORDS = ("A", "charming", "and", "often", "affecting", "journey")
-EFFECT = ErasureEffect(0.95, 0.07, 0.9, 0.84, 0.5)
+EFFECT = ErasureEffect(0.95, 0.07, 0.9, 0.84, 0.5, changes_class=True)
+SMALL = ErasureEffect(0.98, 0.68, 0.97, 0.96, 0.9)  # still the same class
 SUPPORTED = Answer(
     "supported",
     words=(1, 4),
@@ -77,7 +78,9 @@ COMPARISON = comparison()
     [
         (Answer("pending"), 1, ""),
         (SUPPORTED, 1, "“charming” and “affecting” carry the decision for positive"),
-        (Answer("supported", words=(1,)), 1, "“charming” carries the decision for positive"),
+        (replace(SUPPORTED, words=(1,)), 1, "“charming” carries the decision for positive"),
+        (replace(SUPPORTED, effect=SMALL), 1, "“charming” and “affecting” weigh most in the decision for positive"),
+        (replace(SUPPORTED, words=(1,), effect=SMALL), 1, "“charming” weighs most in the decision for positive"),
         (Answer("supported", words=(1,)), 0, "“charming” speaks most for nega tive"),
         (OPEN, 1, CHANCE),
         (REFUSED, 1, "Which words decide cannot be told here"),
@@ -88,14 +91,14 @@ def test_the_heading_names_the_words_or_says_that_they_cannot_be_told(answer: An
 
 
 def test_what_holds_under_its_own_operator_alone_is_said_to() -> None:
-    alone = Answer("supported", words=(1,), holds=(("delete", False), ("zero", False)))
+    alone = replace(SUPPORTED, words=(1,), holds=(("delete", False), ("zero", False)))
     assert heading(alone, COMPARISON) == "“charming” carries the decision for positive when words are masked"
 
 
 def test_a_word_that_is_marked_beside_the_heading_needs_no_number() -> None:
     twice = comparison()
     twice.decision.encoding.units = tuple(Unit(word, 0, 0) for word in ("not", "bad", "not"))
-    answer = Answer("supported", words=(2,))
+    answer = replace(SUPPORTED, words=(2,))
     assert heading(answer, twice).startswith("“not” (number 2 of 2) carries")
     assert heading(answer, twice, brief=True).startswith("“not” carries")
 
