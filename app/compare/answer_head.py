@@ -70,13 +70,13 @@ STYLE = """<style>
 .answer-marks > span.unknown::before { content: "–"; color: inherit; }
 .answer-rest { font-size: 0.84rem; opacity: 0.8; margin: 0.2rem 0 0; }
 .answer-no-actions { height: 2.5rem; }
-.answer.computed .answer-below { min-height: 5.3rem; } /* of all that may still come */
+.answer.computed .answer-below { min-height: 6.4rem; } /* of all that may still come */
 @media (max-width: 640px) {
   .answer { padding: 0.45rem 0.7rem; }
   .answer-head { font-size: 1.12rem; }
   .answer-below { min-height: 8.2rem; }
   .answer.computed .answer-head { min-height: 4.1rem; align-content: flex-start; }
-  .answer.computed .answer-below { min-height: 14rem; }
+  .answer.computed .answer-below { min-height: 16.5rem; }
   .answer-bars { grid-template-columns: minmax(0, 1fr); }
   .answer-bars > div { display: grid; grid-template-columns: 1fr 5.5rem; gap: 0.6rem; align-items: center; }
   .answer-input { max-height: 16rem; flex-wrap: wrap; }
@@ -284,7 +284,11 @@ def _below(shown: Run, answer: Answer) -> str:
         wording.chance_sentence(answer),
         wording.confidence_sentence(answer),
     )
-    rest = (wording.abstaining_line(answer, comparison), wording.advice(answer, comparison).removesuffix("."))
+    rest = (
+        "" if shown.active or answer.refusal else wording.compared_sentence(answer, comparison).removesuffix("."),
+        wording.abstaining_line(answer, comparison),
+        wording.advice(answer, comparison).removesuffix("."),
+    )
     lines = " ".join(f"{line}." for line in rest if line)
     marks = "".join(map(_mark, wording.marks(answer, comparison)))
     below = f'<p class="answer-rest">{escaped(lines)}</p>' if lines else ""

@@ -4,6 +4,7 @@ How far each method agrees with people's marks on this input, beside what a rand
 """
 
 import time
+from collections import Counter
 from typing import NamedTuple
 
 import streamlit as st
@@ -37,6 +38,7 @@ CAPTION = (
     "faithful: people may look at other units than the model."
 )
 CHANCE = "Random order, expected"
+HOW_FAR = ("complete", "in part", "without time", "failed")  # of the methods of a run with a budget
 
 
 def show(run: Run) -> None:
@@ -263,13 +265,22 @@ def _status(engine: Engine, run: Run) -> None:
 
 
 def budget_line(run: Run) -> str:
-    """Return what fitted into the budget of a run, and what the rest would take."""
-    comparison = run.comparison()
-    late = {*comparison.postponed, *comparison.ended_early}
-    done = sum(run.result(method) is not None and method not in late for method in run.columns)
+    """Return how far the methods came within the budget of a run, and what the rest would take."""
+    came = Counter(_how_far(run, method) for method in run.columns)
+    parts = ", ".join(f"{came[how]} {how}" for how in HOW_FAR if came[how] or how == HOW_FAR[0])
     seconds = run.seconds_missing
     rest = f"The rest takes about {duration(max(seconds, 1.0))}." if seconds else ""
-    return f"{done} of {counted(len(run.columns), 'method')} complete in {run.seconds:.0f} s. {rest}".strip()
+    return f"{counted(len(run.columns), 'method')} in {run.seconds:.0f} s: {parts}. {rest}".strip()
+
+
+def _how_far(run: Run, method: str) -> str:
+    """Return one of `HOW_FAR`. Methods "in part" have scores, so they are compared too."""
+    comparison, (complete, in_part, no_time, failed) = run.comparison(), HOW_FAR
+    if comparison.failure(method):
+        return failed
+    if comparison.result(method) is None:
+        return no_time
+    return in_part if method in (*comparison.postponed, *comparison.ended_early) else complete
 
 
 def how(run: Run) -> str:

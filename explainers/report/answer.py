@@ -118,12 +118,16 @@ def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = F
 
 
 def compared_sentence(answer: Answer, comparison: "Comparison") -> str:
-    """Return such as "10 of 12 methods can be compared, all but fAML and Random."; empty where all can be."""
-    methods = [result.method for result in comparison.results if result.method != CONSENSUS]
-    others = [method for method in methods if method not in answer.members]
+    """Return such as "10 of 12 methods are compared, all but fAML and Random."; empty where all of them are.
+
+    The methods are all that were asked for, also those without a result.
+    """
+    methods = dict.fromkeys((*comparison.order, *comparison.methods))
+    others = [method for method in methods if method not in (CONSENSUS, *answer.members)]
     if not answer.compared or not others:
         return ""
-    return f"{answer.compared} of {len(methods)} methods can be compared, all but {join_names(_names(others))}."
+    but = join_names(_names(others)) if len(others) <= NAMED + 1 else names(others)
+    return f"{answer.compared} of {answer.compared + len(others)} methods are compared, all but {but}."
 
 
 def chance_sentence(answer: Answer) -> str:
@@ -195,7 +199,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
             whole,
             None if answer.undecided else supported,
         ),
-        Mark("agreement", f"{answer.naming} of {answer.compared} methods agree", common, majority),
+        Mark("agreement", f"{answer.naming} of {answer.compared} compared methods agree", common, majority),
         Mark("robust", operators, robust, answer.robust if tried > 1 else None),
     )
 

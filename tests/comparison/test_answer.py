@@ -161,14 +161,14 @@ def test_an_unmeasured_method_is_compared_and_not_tested(compared: Compared) -> 
     comparison = replace(comparison, results=results)
     result = answer(comparison, finished=True)
     assert result.group(SHAP) == ""
-    assert compared_sentence(result, comparison) == "3 of 4 methods can be compared, all but fAML."
+    assert compared_sentence(result, comparison) == "3 of 4 methods are compared, all but fAML."
 
 
 def test_without_a_random_order_the_methods_are_compared_all_the_same(compared: Compared) -> None:
     comparison = compared(additive(), {IG: TEN, LIME: LIKE, "faml": TEN}, control=False)
     result = answer(replace(comparison, postponed=("random",)), finished=False)
     assert (result.leading, result.p, result.members) == (True, None, (IG, LIME))
-    assert compared_sentence(result, comparison) == "2 of 3 methods can be compared, all but fAML."
+    assert compared_sentence(result, comparison) == "2 of 3 methods are compared, all but fAML."
 
 
 def test_where_p_hardly_moves_no_units_lead_without_a_random_order_either(compared: Compared) -> None:

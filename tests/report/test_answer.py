@@ -54,7 +54,7 @@ OPEN = Answer("open", words=(1,), effect=EFFECT, p=0.25, orders=19, agreement=0.
 LEADING = replace(OPEN, words=(1, 4), p=1 / 6, orders=5, provisional=True)
 REFUSED = Answer("open", refusal="The input has 2 words; the test against random orders needs at least 5.")
 
-RESULTS = tuple(SimpleNamespace(method=method) for method in ("consensus", *SUPPORTED.order[1:]))
+METHODS = ("consensus", *SUPPORTED.order[1:])
 
 
 def comparison(*, label: int = 1, versus: int | None = None, multimodal: bool = False) -> Any:
@@ -66,7 +66,14 @@ def comparison(*, label: int = 1, versus: int | None = None, multimodal: bool = 
     decision = SimpleNamespace(card=card, encoding=encoding, settings=settings, label=label, target=target)
     name = card.labels[label]
     return SimpleNamespace(
-        decision=decision, predicted=1, explains_predicted=target == Target(1), label=name, names=("",), results=RESULTS
+        decision=decision,
+        predicted=1,
+        explains_predicted=target == Target(1),
+        label=name,
+        names=("",),
+        methods=METHODS,
+        results=METHODS,
+        order=(),
     )
 
 
@@ -137,22 +144,26 @@ def test_a_single_first_word_is_ranked_first() -> None:
 
 def test_which_methods_are_not_compared_is_said_once() -> None:
     assert compared_sentence(SUPPORTED, COMPARISON) == ""
-    others = [SimpleNamespace(method=method) for method in ("faml", "random")]
-    more = SimpleNamespace(**vars(COMPARISON) | {"results": (*RESULTS, *others)})
+    more = SimpleNamespace(**vars(COMPARISON) | {"methods": (*METHODS, "faml", "random")})
     six = replace(SUPPORTED, compared=6)
-    assert compared_sentence(six, more) == "6 of 8 methods can be compared, all but fAML and Random."
+    assert compared_sentence(six, more) == "6 of 8 methods are compared, all but fAML and Random."
     assert answer_sentences(six, more)[2] == compared_sentence(six, more)
     assert compared_sentence(six, more) in marks(six, more)[1].meaning
     assert compared_sentence(REFUSED, more) == ""
 
 
 def test_compared_methods_are_not_among_the_others_before_they_are_tested_or_where_they_cannot_be() -> None:
-    faml = SimpleNamespace(method="faml")
-    more = SimpleNamespace(**vars(COMPARISON) | {"results": (*RESULTS, faml)})
+    more = SimpleNamespace(**vars(COMPARISON) | {"methods": (*METHODS, "faml")})
     untested = replace(LEADING, p=None, orders=0, compared=6, members=SUPPORTED.members, random=())
-    assert compared_sentence(untested, more) == "6 of 7 methods can be compared, all but fAML."
+    assert compared_sentence(untested, more) == "6 of 7 methods are compared, all but fAML."
     unmeasured = replace(SUPPORTED, compared=6, random=())
-    assert compared_sentence(unmeasured, more) == "6 of 7 methods can be compared, all but fAML."
+    assert compared_sentence(unmeasured, more) == "6 of 7 methods are compared, all but fAML."
+
+
+def test_methods_without_a_result_are_not_compared_and_count_among_all() -> None:
+    asked = SimpleNamespace(**vars(COMPARISON) | {"order": (*SUPPORTED.members, "faml", "kernel_shap", "random")})
+    six = replace(SUPPORTED, compared=6)
+    assert compared_sentence(six, asked) == "6 of 9 methods are compared, all but fAML, KernelSHAP and Random."
 
 
 def test_the_joint_order_is_compared_with_random_ones() -> None:
@@ -181,7 +192,7 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
 def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark() -> None:
     effect, agreement, robust = marks(SUPPORTED, COMPARISON)
     assert (effect.text, effect.holds) == ("0.95 → 0.07 without them", True)
-    assert (agreement.text, agreement.holds) == ("9 of 10 methods agree", True)
+    assert (agreement.text, agreement.holds) == ("9 of 10 compared methods agree", True)
     assert (robust.text, robust.holds) == ("holds under 2 of 3 operators", False)
     assert robust.meaning == "Holds when words are deleted; not when embeddings are zeroed."
     assert [mark.holds for mark in marks(OPEN, COMPARISON)] == [False, False, None]

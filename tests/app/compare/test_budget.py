@@ -42,8 +42,8 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
     assert texts.note == "no time within 2 s"
     assert answer_of(short).provisional
     assert short.seconds_missing > 0
-    assert "of 3 methods complete" in views.budget_line(short)
-    assert "The rest takes about" in views.budget_line(short)
+    assert views.budget_line(short).startswith("3 methods in ")
+    assert "without time. The rest takes about" in views.budget_line(short)
 
 
 def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run) -> None:
