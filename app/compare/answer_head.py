@@ -48,11 +48,13 @@ STYLE = """<style>
 .answer-text small { opacity: 0.7; margin-inline-end: 0.5rem; }
 .answer-text mark { color: inherit; background: color-mix(in srgb, #7d4fd0 34%, transparent); border-radius: 0.25rem;
   padding: 0.1rem 0.2rem; font-weight: 650; box-shadow: inset 0 -2px 0 #7d4fd0; }
+.undecided .answer-text mark { background: none; box-shadow: none; outline: 1px dashed #7d4fd0; outline-offset: -1px; }
 .answer-text s { opacity: 0.5; }
 .answer-image { position: relative; flex: none; line-height: 0; max-width: 100%; }
 .answer-image img { max-height: 9.5rem; max-width: 100%; display: block; border-radius: 0.2rem; }
 .answer-image i { position: absolute; box-sizing: border-box; outline: 3px solid #7d4fd0; outline-offset: -2px;
   box-shadow: inset 0 0 0 2px #fff; }
+.undecided .answer-image i { outline-style: dashed; }
 .answer-bars { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 0.2rem 1.4rem; margin: 0; }
 .answer-name { font-size: 0.86rem; display: flex; justify-content: space-between; gap: 0.6rem;
   align-items: baseline; }
@@ -120,7 +122,7 @@ def shown_answer(run: Run) -> tuple[Run, Answer]:
 def markup(run: Run, shown: Run, answer: Answer) -> str:
     """Return HTML; every text is escaped."""
     known = answer.status != "pending" and shown.decision is not None and bool(run.columns)
-    marked = answer.marked if known else ()
+    named = answer.words if known and not answer.refusal else ()
     old = shown is not run and known
     kind = f"{answer.status if known else 'pending'}{' old' if old else ''}{' computed' if run.stored is None else ''}"
     about = _heading(shown, answer) if known else _waiting(run)
@@ -128,10 +130,11 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     told = run.active or answer.leading or not answer.undecided
     provisional = known and answer.provisional and not old and told
     more = f'<span class="answer-more">{TO_COME if run.active else MISSING}</span>' if provisional else ""
+    text = _input(shown if known else run, named, decided=bool(answer.marked))
     return (
         f'<section class="answer {kind}" aria-label="Answer" role="status">'
         f'<div class="answer-head"><span>{escape(about)}</span>{badge}{more}</div>'
-        f"{_input(shown if known else run, marked)}{_bars(shown, answer if known else None)}"
+        f"{text}{_bars(shown, answer if known else None)}"
         f'<div class="answer-below">{_below(shown, answer) if known else _empty_below()}</div></section>'
     )
 
@@ -172,9 +175,10 @@ def _waiting(run: Run) -> str:
     return NOT_MEASURED if run.current is not None and run.current.results else NOTHING
 
 
-def _input(run: Run, words: Units) -> str:
-    """The image and the texts with the `words` marked, which are numbers among the remaining units. Of a long input
-    only what stands around them, so that they do not lie below the end of the card."""
+def _input(run: Run, words: Units, *, decided: bool) -> str:
+    """The image and the texts with the `words` marked, which are numbers among the remaining units; dashed where they
+    are not `decided`, but named. Of a long input only what stands around them, so that they do not lie below the end of
+    the card."""
     numbers, texts = heat_maps.remaining(run), segments(run)
     marked, removed = {numbers[unit] for unit in words}, set(run.request.removed)
     is_long = sum(len(text) for pieces in texts for text, _ in pieces) > LONG
@@ -183,7 +187,7 @@ def _input(run: Run, words: Units) -> str:
         label = f"<small>{escaped(name)}</small>" if name else ""
         shown = excerpt(pieces, marked) if is_long and marked else pieces
         parts.append(f'<div dir="auto">{label}{"".join(_piece(*piece, marked, removed) for piece in shown)}</div>')
-    kind = "answer-input long" if is_long else "answer-input"
+    kind = f"answer-input{' long' if is_long else ''}{'' if decided else ' undecided'}"
     return f'<div class="{kind}">{_image(run, marked)}<div class="answer-text">{"".join(parts)}</div></div>'
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from app.compare import answer_head, score_sheet
 from app.compare.answer_head import AROUND, LONG, excerpt
 from app.compare.runs import Run, answer_of
@@ -60,6 +62,22 @@ def test_the_decisive_sentence_of_a_long_text_is_not_below_the_end_of_its_card(r
     assert "number 0 " not in shown
     whole = answer_head.markup(run, run, Answer("pending"))
     assert "number 0 " in whole.partition('class="answer-text">')[2]  # before there is an answer
+
+
+@pytest.mark.parametrize("provisional", [False, True])
+def test_words_that_are_named_are_marked_also_where_nothing_is_decided(
+    ran: Callable[..., Run], *, provisional: bool
+) -> None:
+    run = ran("a good film but dull and very bad plot not")
+    answer = replace(answer_of(run), status="open", words=(1,), refusal="", p=0.5, orders=19, provisional=provisional)
+    html = answer_head.markup(run, run, answer)
+    assert "“good”" in html
+    assert 'class="answer-input undecided"' in html
+    assert "<mark>good</mark>" in html
+    refused = answer_head.markup(run, run, replace(answer, refusal="The input has 3 words."))
+    assert ("“good”" in refused, "<mark>" in refused) == (False, False)
+    decided = answer_head.markup(run, run, replace(answer, status="supported"))
+    assert 'class="answer-input">' in decided
 
 
 def test_the_sheet_is_told_of_the_first_decisive_unit(ran: Callable[..., Run]) -> None:
