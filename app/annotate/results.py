@@ -43,6 +43,8 @@ FAITHFULNESS = "aopc_c"  # comprehensiveness
 AGREED: tuple[Task, ...] = ("mark", "simulate", "read", "rank", "rate", "inspect")
 OWN_CLASS = "People's own answer"
 SAME_CLASS = "Marks are compared where two people gave the same answer to an item: {same:,} of {pairs:,} pairs."
+ONE_PERSON = "one person: no agreement"
+NO_COMMON_ITEM = "no item of two people: no agreement"
 ByMethod = defaultdict[str, dict[str, list[bool]]]  # method → item → one value per answer
 
 
@@ -146,6 +148,21 @@ def agreements(
         classes = judged_classes({name: state.classes for name, state in states.items()})
         listed.insert(0, _agreement("mark", OWN_CLASS, classes))
     return [result for result in listed if result is not None]
+
+
+def without_agreement(
+    project: Project, agreed: Sequence[TaskAgreement], annotations: Sequence[Annotation]
+) -> list[dict[str, object]]:
+    """Return a row per answered task without agreement: the numbers of items and people, and why there is none."""
+    known, rows = {agreement.task for agreement in agreed}, []
+    for task in project.tasks:
+        own = [annotation for annotation in annotations if annotation.task == task and annotation.answer is not None]
+        if task in AGREED and task not in known and own:
+            items = len({annotation.item for annotation in own})
+            people = len({annotation.annotator for annotation in own})
+            why = ONE_PERSON if people == 1 else NO_COMMON_ITEM
+            rows.append({"task": TITLES[task], "items": items, "people": people, "agreement": why})
+    return rows
 
 
 def _agreement(task: Task, title: str, judged: tuple[JudgedItem, ...], note: str = "") -> TaskAgreement | None:

@@ -16,7 +16,7 @@ from app.annotate.adjudication import adjudicate
 from app.annotate.intermission import downloads
 from app.annotate.preparation import MOST_WAITING, Preparer
 from app.annotate.projects import Project
-from app.annotate.results import ItemState, TaskAgreement
+from app.annotate.results import ItemState, TaskAgreement, without_agreement
 from app.annotate.shown_results import GoldResults, ShownResults, Support, gold_results, shown_results
 from app.annotate.tables import method_name
 from app.compare.state import LONGEST_IN_ADDRESS
@@ -179,7 +179,7 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
         st.caption(NOTHING)
         return
     _waiting(store, preparer, project)
-    _agreement(shown.agreements)
+    _agreement(shown.agreements, without_agreement(project, shown.agreements, shown.annotations))
     _reasons(shown.reasons)
     gold = gold_results(store, project, shown)
     score_tables(shown, gold)
@@ -228,11 +228,18 @@ def _failures(failed: Mapping[str, Mapping[str, str]]) -> None:
     st.caption(MISSING)
 
 
-def _agreement(agreed: Sequence[TaskAgreement]) -> None:
+def _agreement(agreed: Sequence[TaskAgreement], others: Sequence[Mapping[str, object]]) -> None:
+    """Draw how far people agree, by task; `others` are the rows of tasks about which nothing can be said."""
     st.subheader("Agreement", anchor=False)
-    if not agreed:
+    if agreed:
+        _measures(agreed)
+    if others:
+        st.dataframe(others, hide_index=True, width="stretch", key="no agreement")
+    if others or not agreed:
         st.caption(FEW)
-        return
+
+
+def _measures(agreed: Sequence[TaskAgreement]) -> None:
     measures = dict.fromkeys(
         value.name for agreement in agreed for value in agreement.overall
     )  # marks have more of them

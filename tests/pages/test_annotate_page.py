@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app.annotate import answers, items, people, projects, session, workbench
+from app.annotate import answers, items, people, projects, results, session, workbench
 from app.annotate.projects import Project
 from app.annotate.state import AnnotateState
 from app.annotate.workbench import AHEAD
@@ -264,6 +264,10 @@ def test_results_stay_closed_until_the_owner_opens_them(annotate: Callable[..., 
     assert page.at.button(key="open results").label == "Open anyway"
     page.press("open results")
     assert "Agreement needs an item that at least two people have answered." in page.sentences
+    alone = page.at.dataframe[0].value.to_dict("records")
+    assert [(row["task"], row["items"], row["agreement"]) for row in alone] == [
+        ("Mark the evidence", 1, results.ONE_PERSON)
+    ]
     assert only_project().opened is not None
 
 

@@ -85,6 +85,19 @@ def test_agreement_is_there_for_every_task(annotated: Project, shown: Shown) -> 
     assert list(by_task["mark"].pairs) == [("A1", "A2")]
 
 
+def test_tasks_of_one_person_are_listed_without_agreement(annotated: Project, shown: Shown) -> None:
+    _, annotations = shown
+    assert results.without_agreement(annotated, results.agreements(annotated, *shown), annotations) == []
+    alone = tuple(annotation for annotation in annotations if annotation.annotator == "A1")
+    assert results.agreements(annotated, results.item_states({}, ()), alone) == []
+    rows = results.without_agreement(annotated, [], alone)
+    assert rows[0] == {"task": "Mark the evidence", "items": 2, "people": 1, "agreement": results.ONE_PERSON}
+    assert len(rows) == len(ANSWERS)
+    first = annotations[0].item
+    apart = [annotation for annotation in annotations if (annotation.annotator == "A1") == (annotation.item == first)]
+    assert {row["agreement"] for row in results.without_agreement(annotated, [], apart)} == {results.NO_COMMON_ITEM}
+
+
 def test_methods_are_compared_with_what_half_of_the_people_marked(shown: Shown) -> None:
     """The first two of three words: with k = 2, chance of F1 is 2/3. Occlusion scores the words 1, 2, 0, which finds
     both; integrated gradients 0, 1, 2, which finds one."""
