@@ -145,7 +145,11 @@ function buttonsOf(root, memory) {
   parts.buttons = [confirm];
   if (data.revisiting) parts.buttons.push(actionButton("Keep as it was", "", () => act(root, memory, "keep")));
   else if (data.can_skip) parts.buttons.push(actionButton("Skip", "", () => act(root, memory, "skip")));
-  if (data.can_undo) parts.buttons.push(actionButton("Undo", "", () => act(root, memory, "undo")));
+  if (data.can_undo) {
+    const back = actionButton("Back", "", () => act(root, memory, "undo"));
+    back.title = "To your last answer. It stays until you confirm another.";
+    parts.buttons.push(back);
+  }
   const row = element("div", "buttons");
   row.append(...parts.buttons, parts.status);
   return row;

@@ -47,6 +47,7 @@ WAITING = "The model reads this item. It opens by itself."
 WITHOUT_MODEL = "This item is being prepared. It opens by itself."
 FINISHED = "All items are done. Thank you."
 NO_MORE = "No other item is left for you. Confirmed: {done:,}, skipped: {skipped:,}. Thank you."
+BACK = "To your last answer. It stays until you confirm another."
 NOTHING = "No item is left for you: others have taken the remaining ones."
 
 
@@ -194,7 +195,7 @@ def finished(store: Store, project: Project, annotator: int) -> None:
             label = f"Go through {len(skipped)} skipped"
             st.button(label, key="skipped items", on_click=state.revisit, args=(skipped[0],))
         if last is not None:
-            st.button("Undo", key="undo at end", on_click=state.revisit, args=(last,))
+            st.button("Back", help=BACK, key="undo at end", on_click=state.revisit, args=(last,))
             own_download(store, project, annotator)
 
 

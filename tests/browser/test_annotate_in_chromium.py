@@ -175,7 +175,7 @@ def test_several_methods_of_an_item_are_judged_by_keyboard_and_come_back(
     confirmed(page)
     expect(box.get_by_role("heading")).to_have_text("Correct a sentence")
     box.get_by_role("textbox", name="The sentence").nth(1).fill("Because of its plot.")
-    box.get_by_role("button", name="Undo").click()
+    box.get_by_role("button", name="Back").click()
     expect(box.get_by_text("already confirmed")).to_be_visible()
     expect(groups.nth(1).get_by_role("radio", name="Correct")).to_be_checked()
     box.get_by_role("button", name="Keep as it was").click()
