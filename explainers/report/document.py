@@ -152,11 +152,11 @@ def _metric_column(metric: MetricSpec) -> TableColumn[MetricRow]:
 
 def curves(comparison: "Comparison") -> str:
     """Both plots and one legend."""
-    from explainers.report.plots import inline_svg  # matplotlib takes a while, and only files need it
+    from explainers.report.plots import inline_svg, line_name  # matplotlib takes a while, and only files need it
 
     plots = "".join(f"<div>{inline_svg(comparison, kept=kept)}</div>" for kept in (False, True))
-    specs = select(result.attribution.method for result in comparison.displayed_results)
-    lines = [_legend_line(spec.name, spec.id, BORDERS[line_of(spec.id).dash]) for spec in specs]
+    results = comparison.displayed_results
+    lines = [_legend_line(line_name(result), result.method, BORDERS[line_of(result.method).dash]) for result in results]
     control = comparison.random_control
     if control is not None:
         lines.append(_legend_line(f"Random: mean and range of {len(control.curves)} orders", control.method, "solid"))

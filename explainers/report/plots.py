@@ -22,6 +22,7 @@ from explainers.report.text import name_of_units, plural, target_name
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
+    from explainers.results.events import MethodResult
 
 FONT = FontProperties(family="DejaVu Sans", size=9)  # part of matplotlib
 DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1.5, 1.5))}
@@ -105,8 +106,14 @@ def _lines(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
             color=line_of(method).colour,
             linestyle=DASHES[line_of(method).dash],
             linewidth=width,
-            label=method_spec(method).name,
+            label=line_name(result),
         )
+
+
+def line_name(result: "MethodResult") -> str:
+    """Return the name of a line in a legend, as "LIME (ended early)"."""
+    name = method_spec(result.method).name
+    return f"{name} (ended early)" if result.attribution.ended_early else name
 
 
 def _ink(figure: Figure) -> None:

@@ -112,6 +112,8 @@ def test_a_method_that_ended_early_says_so_on_its_card(compared: Compared) -> No
     page = Page(document(replace(whole, results=(early, *others), budget=5.0)))
     assert Page(document(whole)).text["small"].count("ended early") == 0
     assert page.text["small"].count("ended early") == 1
+    assert "LIME (ended early)" in page.text["span"]
+    assert "Occlusion (ended early)" not in page.text["span"]
 
 
 def test_the_manifest_is_folded_away(compared: Compared) -> None:

@@ -55,6 +55,17 @@ def test_the_axes_name_operator_and_class(compared: Compared) -> None:
     assert removing.get_ylabel() == "probability of “positive”"
 
 
+def test_the_legend_tells_which_methods_ended_early(compared: Compared) -> None:
+    whole = compared("good film", methods={"lime": (1.0, 0.0), "occlusion": (0.5, 0.1)})
+    first, *others = whole.results
+    early = replace(first, attribution=replace(first.attribution, ended_early=True))
+    legend = draw_curves(replace(whole, results=(early, *others))).legends[0]
+    names = [text.get_text() for text in legend.get_texts()]
+    assert "LIME (ended early)" in names
+    assert "Occlusion" in names
+    assert not any("ended early" in text.get_text() for text in draw_curves(whole).legends[0].get_texts())
+
+
 def test_a_method_is_one_line_in_its_colour_and_the_control_is_a_band_with_its_mean(compared: Compared) -> None:
     scores = (1.0, 0.0)
     axis = draw_curves(compared("good film", methods={"lime": scores, "random": scores})).axes[0]
