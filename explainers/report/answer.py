@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NAMED = 4  # words or methods at most in a list; the others are counted
 NUMBERS = {1: "a", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
+NO_METHOD_AGREES = "no compared method agrees"
 CHANCE = "No order here is better than random"
 UNDECIDED, NOT_DONE = "Not decided yet", "not all methods are done"
 UNTESTED = "No random order had time, so this is not tested yet."
@@ -110,7 +111,8 @@ def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = F
     )
     if answer.naming == 0:
         every = "" if len(answer.words) == 1 else "all of "
-        return f"None of {answer.compared} compared methods ranks {every}{words} {among.format('its')}."
+        none = f"None of {answer.compared} compared methods ranks {every}{words} {among.format('its')}"
+        return f"{none}; only their joint order does."
     every = "Both compared methods" if answer.compared == 2 else f"All {answer.compared} compared methods"
     who = every if answer.naming == answer.compared else f"{answer.naming} of {answer.compared} compared methods"
     verb, whose = ("ranks", "its") if answer.naming == 1 else ("rank", "their")
@@ -192,6 +194,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
     robust = f"{operators_line(answer, comparison)}." if answer.holds else "No other operator was tried."
     own, _ = effect.shown
     majority = 2 * answer.naming > answer.compared
+    agree = f"{answer.naming} of {answer.compared} compared methods agree" if answer.naming else NO_METHOD_AGREES
     return (
         Mark(
             "effect",
@@ -199,7 +202,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
             whole,
             None if answer.undecided else supported,
         ),
-        Mark("agreement", f"{answer.naming} of {answer.compared} compared methods agree", common, majority),
+        Mark("agreement", agree, common, majority),
         Mark("robust", operators, robust, answer.robust if tried > 1 else None),
     )
 

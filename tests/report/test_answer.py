@@ -128,7 +128,12 @@ def test_the_effect_is_told_by_removing_unless_keeping_tells_much_more() -> None
         (9, 3, "9 of 10 compared methods rank “charming” and “affecting” among their first 3."),
         (10, 3, "All 10 compared methods rank “charming” and “affecting” among their first 3."),
         (1, 3, "1 of 10 compared methods ranks “charming” and “affecting” among its first 3."),
-        (0, 3, "None of 10 compared methods ranks all of “charming” and “affecting” among its first 3."),
+        (
+            0,
+            3,
+            "None of 10 compared methods ranks all of “charming” and “affecting” among its first 3; only their joint "
+            "order does.",
+        ),
     ],
 )
 def test_how_many_methods_have_the_words_among_their_first(naming: int, cut: int, text: str) -> None:
@@ -193,6 +198,8 @@ def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark(
     effect, agreement, robust = marks(SUPPORTED, COMPARISON)
     assert (effect.text, effect.holds) == ("0.95 → 0.07 without them", True)
     assert (agreement.text, agreement.holds) == ("9 of 10 compared methods agree", True)
+    nobody = marks(replace(SUPPORTED, naming=0), COMPARISON)[1]
+    assert (nobody.text, nobody.holds) == ("no compared method agrees", False)
     assert (robust.text, robust.holds) == ("holds under 2 of 3 operators", False)
     assert robust.meaning == "Holds when words are deleted; not when embeddings are zeroed."
     assert [mark.holds for mark in marks(OPEN, COMPARISON)] == [False, False, None]
