@@ -6,6 +6,7 @@ Text is drawn as it was typed: mathematics is switched off, and a letter that th
 import io
 import re
 from functools import lru_cache
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,13 +49,19 @@ def _svg(figure: Figure) -> bytes:
 
 
 def inline_svg(comparison: "Comparison", *, kept: bool) -> str:
-    """One of the two plots as an element of a page, in the page's own text colour and on its own background."""
-    file = _svg(draw_curves(comparison, (kept,))).decode()
+    """One of the two plots as an element of a page."""
+    return svg_element(draw_curves(comparison, (kept,)), TITLES[kept])
+
+
+def svg_element(figure: Figure, title: str) -> str:
+    """Return a figure as an element of a page, in the page's own text colour and on its own background."""
+    _ink(figure)
+    file = _svg(figure).decode()
     element = file[file.index("<svg") :]
     for part in (r"<metadata>.*?</metadata>", r"<style[^>]*>.*?</style>", r'<g id="patch_1">.*?</g>'):
         element = re.sub(part, "", element, count=1, flags=re.DOTALL)
     style = "max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt"
-    element = element.replace("<svg ", f'<svg role="img" aria-label="{TITLES[kept]}" style="{style}" ', 1)
+    element = element.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" style="{style}" ', 1)
     return element.replace(INK, "currentColor")
 
 

@@ -1,12 +1,21 @@
 """What an explained set says, as tables, as Markdown for the terminal, and as a page that stands alone."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from explainers.evaluation.names import RANDOM
-from explainers.evaluation.sanity_summary import SANITY_CHECKS, SanityCheck, SanityOutcome, notes, outcomes, sentence
+from explainers.evaluation.sanity_summary import (
+    SANITY_CHECKS,
+    SanityCheck,
+    SanityOutcome,
+    cascade,
+    notes,
+    outcomes,
+    sentence,
+)
 from explainers.evaluation.set_frames import EVIDENCE, metric_column, plausibility_column
 from explainers.evaluation.set_summary import (
     GROUPINGS,
@@ -14,10 +23,12 @@ from explainers.evaluation.set_summary import (
     MethodSummary,
     StatusShare,
     may_be_chosen,
+    mean_curves,
     method_table,
     name_of,
     recommendation,
     status_shares,
+    trust_points,
     words_over_set,
 )
 from explainers.methods.registry import method_spec
@@ -30,6 +41,13 @@ from explainers.report.tables import Table, TableColumn, as_percent, bounds, int
 from explainers.report.text import counted, decimals, escaped
 from explainers.results.manifest import strict_json
 
+SET_STYLE = """
+.crosslight .wide table { font-size: 0.8em; }
+.crosslight .wide th, .crosslight .wide td { white-space: normal; padding: 0.3em 0.4em; }
+.crosslight .wide td:first-child { min-width: 8em; }
+.crosslight .curves { margin-top: 1em; }
+.crosslight .curves > div { flex-basis: min(28rem, 100%); min-width: 0; }
+"""
 WORDS_SHOWN = 15  # per class
 EVIDENCE_MEANING = (
     "AOPC-C − AOPC-S: how much further the probability falls when the first words are erased than when only they are "
@@ -182,32 +200,42 @@ def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
 
 
 def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.DataFrame, sanity: pd.DataFrame) -> str:
-    """Return a page without scripts, which loads nothing."""
+    """Return a page without scripts, which loads nothing; with the plots of the Evaluate page."""
+    from explainers.report.set_plots import cascade_plot, method_plots, trust_plot  # matplotlib takes a while
+
     operators = manifest["operators"]
     table = method_table(methods, metric_columns(operators), operators[0])
     title = f"{manifest['model']['name']} on {manifest['data']['name']}: which explanation method?"
     words = "".join(
-        f"<h3>{escaped(title)}</h3><div class='wide'>{WORDS.html(rows)}</div>"
-        for title, rows in _words(rows, methods, operators[0])
+        f"<h3>{escaped(title)}</h3>{_wide(WORDS.html(listed))}" for title, listed in _words(rows, methods, operators[0])
     )
     checked = outcomes(sanity)
+    cascades = {method: steps for method in checked if (steps := cascade(sanity, method))}
     remarks = "".join(f"<li>{escaped(note)}</li>" for note in notes(sanity))
     checks = (
-        f"<h2>Sanity checks</h2><div class='wide'>{sanity_table().html(checked.items())}</div>"
-        f'<p class="note">{escaped(SANITY_NOTE)}</p><ul>{remarks}</ul>'
+        f"<h2>Sanity checks</h2>{_wide(sanity_table().html(checked.items()))}"
+        f'<p class="note">{escaped(SANITY_NOTE)}</p>{cascade_plot(cascades)}<ul>{remarks}</ul>'
         if len(sanity)
         else ""
     )
     note = escaped(f"{NOTE} {plausibility_note(methods)}".strip())
     body = f"""<div class="crosslight">
 <p class="summary">{escaped(recommendation(methods, operators[0]).sentence)}</p>
-<h2>Methods</h2><div class="wide">{method_columns(operators).html(table)}</div><p class="note">{note}</p>
-<h2>How often an answer is supported</h2><div class="wide">{STATUSES.html(_all_shares(rows))}</div>
+<h2>Methods</h2>{_wide(method_columns(operators).html(table))}<p class="note">{note}</p>
+{method_plots(table, mean_curves(methods), operators[0])}
+<h2>How often an answer is supported</h2>{_wide(STATUSES.html(_all_shares(rows)))}
+{trust_plot(trust_points(rows, methods, operators[0]))}
 <h2>Words</h2>{words}
 {checks}
 <h2>Manifest</h2><pre>{escaped(strict_json(manifest))}</pre>
 </div>"""
-    return standalone_page(title, body, style=FRAGMENT_STYLE)
+    return standalone_page(title, body, style=FRAGMENT_STYLE + SET_STYLE)
+
+
+def _wide(table: str) -> str:
+    """Return a table in a box of its own, in which it scrolls where the page is narrow; intervals are not torn."""
+    whole = re.sub(r"(\[[-+]?[\d.]+), ", r"\1,&nbsp;", table)
+    return f'<div class="wide" tabindex="0">{whole}</div>'
 
 
 def latex_caption(manifest: Mapping[str, Any]) -> str:

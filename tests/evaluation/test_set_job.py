@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -128,6 +129,16 @@ def test_sanity_checks_follow_the_rows_and_are_read_back(arguments: tuple[str, .
     page = set_document(manifest, rows, methods, sanity)
     assert "<h2>Sanity checks</h2>" in page
     assert "Does the explanation change when all weights of the model are random?" in page
+    drawn = re.findall(r'<svg role="img" aria-label="(.*?)"', page)
+    assert drawn == [
+        "Evidence by method",
+        "Evidence against passes per input",
+        "First units removed (mask)",
+        "Only the first units kept",
+        "Agreement and evidence of every input",
+        "Random weights, step by step",
+    ]
+    assert page.count("<table>") == page.count('<div class="wide" tabindex="0"><table>')  # each scrolls in its own box
     assert ran(*arguments, "--sanity", "3", "--out", str(out)).stdout == result.stdout  # everything is there already
 
 
