@@ -15,8 +15,10 @@ from explainers.models.bundle_cards import bundle_names
 from explainers.models.model_names import resolve_model_name
 from explainers.models.prompt import (
     DEFAULT_PROMPT,
+    READINGS,
     Prompt,
     PromptError,
+    Reading,
     prompt_named,
     save_prompt,
     shipped_prompts,
@@ -30,7 +32,11 @@ TEMPLATE_HELP = (
     "the word begins."
 )
 WORDS_LABEL = "Class words, one class per line: name = word"
-WORDS_HELP = "Of a word of several tokens the first one is read."
+READ_LABELS: dict[Reading, str] = {"first": "its first token", "mean": "the mean over its tokens"}
+READ_HELP = (
+    "The first token decides alone, and no two words may share it. The mean is over the log-probabilities of all its "
+    "tokens, each after those before it. It takes longer."
+)
 ADAPTER = (
     "This prompt has an adapter, weights that were trained for it. With any change it is another prompt, without them."
 )
@@ -48,12 +54,14 @@ class PromptForm:
     template: str = ""
     words: str = ""
     chat: bool = False
+    read: Reading = "first"
     problem: str = ""
     adapter: bool = False
     used: dict[str, str] = field(default_factory=dict)  # this session's own prompts by name: how each begins, its words
 
     def fill(self, prompt: Prompt) -> None:
         self.template, self.chat, self.adapter, self.problem = prompt.template, prompt.chat, prompt.adapter, ""
+        self.read = prompt.read
         self.words = "\n".join(f"{name} = {word}" for name, word in prompt.classes.items())
 
     def widget(self, name: str) -> dict[str, Any]:
@@ -64,7 +72,7 @@ class PromptForm:
 
     def take(self) -> None:
         """Takes what a person typed."""
-        for name in ("model", "template", "words", "chat"):
+        for name in ("model", "template", "words", "chat", "read"):
             setattr(self, name, value_of(f"prompt {name}"))
 
 
@@ -91,7 +99,16 @@ def show(line: Container) -> None:
         with st.form("prompt", border=False):
             st.text_input("Language model", help="A hub id, a folder, or smollm2.", **form.widget("model"))
             st.text_area("Template", height=150, help=TEMPLATE_HELP, **form.widget("template"))
-            st.text_area(WORDS_LABEL, height=120, help=WORDS_HELP, **form.widget("words"))
+            st.text_area(WORDS_LABEL, height=120, **form.widget("words"))
+            put("prompt read", form.read)
+            st.selectbox(
+                "Of a word of several tokens, read",
+                READINGS,
+                index=READINGS.index(form.read),
+                format_func=READ_LABELS.__getitem__,
+                key="prompt read",
+                help=READ_HELP,
+            )
             st.checkbox("As a message in the model's chat format", **form.widget("chat"))
             st.form_submit_button("Use this prompt", type="primary", on_click=_use)
         if form.problem:
@@ -118,7 +135,7 @@ def _use() -> None:
     state, form = compare_state(), held(PromptForm)
     form.take()
     try:
-        prompt = Prompt(form.template, classes_of(form.words), form.chat)
+        prompt = Prompt(form.template, classes_of(form.words), form.chat, read=form.read)
         model = form.model.strip()
         if not model:
             raise PromptError("Name a language model: smollm2, a hub id such as owner/model, or a folder.")

@@ -36,8 +36,12 @@ class DecoderBase(nn.Module):
 
     def forward(self, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None, **options: Any) -> Any:
         """Return the library's output for ids (B, L) or embeddings (B, L, d)."""
+        return self.network(inputs_embeds=self.embedded(input_ids, inputs_embeds), use_cache=False, **options)
+
+    def embedded(self, input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Tensor:
+        """Return what the network reads for ids (B, L) or embeddings (B, L, d), after the hooks on `embeddings`."""
         embeds = self.get_input_embeddings()(input_ids) if inputs_embeds is None else inputs_embeds
-        return self.network(inputs_embeds=self.embeddings(embeds), use_cache=False, **options)
+        return cast(Tensor, self.embeddings(embeds))
 
     def continued(self, input_ids: Tensor, attention: Tensor | None, past: Any) -> Tensor:
         """Return the states (B, L, d) of ids (B, L) after what is in the library's cache `past`, which then holds them

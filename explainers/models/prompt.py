@@ -9,6 +9,7 @@ A prompt file is YAML:
       negative: negative
       positive: positive
     chat: false        # whether the template is a message in the chat format of the model's tokenizer
+    read: first        # how a word of several tokens is read: by its first token, or by the mean over its tokens
     adapter: false     # whether weights that were trained for the prompt lie beside the file, as of a shipped one
 
 A model with a prompt is named `MODEL:PROMPT`, where PROMPT is a file of assets/prompts without its suffix, or the key
@@ -21,7 +22,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 from uuid import uuid4
 
 import yaml  # type: ignore[import-untyped]
@@ -41,6 +42,9 @@ LONGEST_FILE = 2**20  # bytes
 PROMPT_NAME = re.compile(r"[\w-]{1,40}", re.ASCII)
 EXAMPLE = "template: |-\n  Review: {text}\n  Sentiment:\nclasses:\n  negative: negative\n  positive: positive\n"
 
+Reading = Literal["first", "mean"]  # of a class word: by its first token, or by the mean over its tokens
+READINGS: tuple[Reading, ...] = get_args(Reading)
+
 DEFAULT_PROMPT = "sst2"
 MOST_SAVED = 1_000  # prompts in the store; beyond them those that were saved longest ago go
 
@@ -49,7 +53,9 @@ MOST_SAVED = 1_000  # prompts in the store; beyond them those that were saved lo
 class PromptCard:
     """What is known of a prompt at a model: its text, per class the word and its tokens, and p(class) of empty texts.
 
-    Only the first token of a word decides: p(class) is its probability among the first tokens of all words.
+    With `read` "first" the first token of a word decides: p(class) is its probability among the first tokens of all
+    words. With "mean" it is the softmax over classes of the mean log-probability of the word's tokens, each after those
+    before it.
     """
 
     template: str
@@ -58,6 +64,7 @@ class PromptCard:
     prior: tuple[float, ...]
     chat: bool = False
     adapter: bool = False
+    read: Reading = "first"
 
 
 class PromptError(ModelUnavailable):
@@ -72,8 +79,11 @@ class Prompt:
     classes: dict[str, str]
     chat: bool = False
     adapter: bool = False
+    read: Reading = "first"
 
     def __post_init__(self) -> None:
+        if self.read not in READINGS:
+            raise PromptError(f"The field read must be {' or '.join(READINGS)}, not {str(self.read)[:40]!r}.")
         stripped = {name.strip(): word.strip() for name, word in self.classes.items()}
         if len(stripped) < len(self.classes):
             raise PromptError("Two classes have the same name. Give every class a name of its own.")
@@ -96,13 +106,15 @@ class Prompt:
 
     @property
     def key(self) -> str:
-        """12 hexadecimal digits that differ where template, classes or format differ."""
+        """12 hexadecimal digits that differ where template, classes, format or reading differ."""
         content = [self.template, list(self.classes.items()), self.chat]
+        content += [self.read] if self.read != "first" else []  # a prompt keeps the key that it had before
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
 
     def as_yaml(self) -> str:
         content = {"template": self.template, "classes": self.classes, "chat": self.chat}
         content |= {"adapter": True} if self.adapter else {}
+        content |= {"read": self.read} if self.read != "first" else {}
         return str(yaml.dump(content, Dumper=LiteralDumper, sort_keys=False, allow_unicode=True, width=2**16))
 
 
@@ -146,7 +158,7 @@ def check(prompt: Prompt) -> None:
 
 
 PROMPT = TypeAdapter(Prompt)
-FIELDS = ("template", "classes", "chat", "adapter")
+FIELDS = ("template", "classes", "chat", "adapter", "read")
 
 
 class TextLoader(yaml.BaseLoader):  # type: ignore[misc]

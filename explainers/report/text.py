@@ -122,8 +122,11 @@ def class_words_line(decision: "Decision") -> str:
     if prompt.adapter:
         lines.append("The prompt's adapter was trained on these words alone, so that their share says nothing.")
     for word, tokens in zip(prompt.words, prompt.tokens, strict=True):
-        if len(tokens) > 1:
-            lines.append(f"Of “{one_line(word)}” only the first token, “{one_line(tokens[0].strip())}”, is read.")
+        parts = [f"“{one_line(token.strip())}”" for token in tokens]
+        if len(tokens) > 1 and prompt.read == "mean":
+            lines.append(f"Of “{one_line(word)}” the mean over its tokens is read: {join_names(parts)}.")
+        elif len(tokens) > 1:
+            lines.append(f"Of “{one_line(word)}” only the first token, {parts[0]}, is read.")
     prior = zip(labels, prompt.prior, strict=True)
     lines.append(f"Without a text: {', '.join(f'{name} {decimals(p)}' for name, p in prior)}.")
     return " ".join(lines)

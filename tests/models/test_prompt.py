@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,7 @@ def test_what_is_missing_is_a_sentence(template: str, classes: dict[str, str], s
         ("template: '{text}'", "classes is missing"),
         (EXAMPLE + "few: 1", "the field 'few'"),
         (EXAMPLE + "chat: often", "chat must be true or false, not 'often'"),
+        (EXAMPLE + "read: last", "read must be 'first' or 'mean', not 'last'"),
         ("template: '{text}'\nclasses: 3", "classes must be an object"),
         ("a: &a [*a]\ntemplate: *a", "no aliases"),
         ("a: &a [x, x]\nb: &b [*a, *a]\ntemplate: *b", "no aliases"),
@@ -78,7 +80,21 @@ def test_words_that_yaml_knows_stay_words() -> None:
 def test_a_file_gives_the_prompt_again() -> None:
     prompt = Prompt("# “{text}”\n\n  and: {text_pair}\n\nthe\t", {"né": "1: 2", "- b": "'c' #"}, chat=True)
     assert parsed_prompt(prompt.as_yaml(), "p.yaml") == prompt
+    mean = replace(prompt, read="mean")
+    assert parsed_prompt(mean.as_yaml(), "p.yaml") == mean
     assert prompt.input_names == ("text", "second text")
+
+
+def test_a_prompt_that_reads_the_first_token_keeps_its_key_and_its_file() -> None:
+    prompt = Prompt("{text}?", CLASSES)
+    assert prompt.key == "5014c2ec8380"
+    assert "read" not in prompt.as_yaml()
+    assert replace(prompt, read="mean").key != prompt.key
+
+
+def test_an_unknown_reading_is_a_sentence() -> None:
+    with pytest.raises(PromptError, match="read must be first or mean, not 'last'"):
+        Prompt("{text}?", CLASSES, read="last")  # type: ignore[arg-type]
 
 
 def test_a_key_tells_prompts_apart() -> None:

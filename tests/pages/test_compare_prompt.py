@@ -103,6 +103,13 @@ def test_words_that_begin_alike_are_a_sentence_of_the_run(page: Page) -> None:
     use(page, words="no = old film\nyes = old plot")
     assert "begin with the same token" in problem(page)
     assert page.text == TEXT
+    use(page, read="mean")
+    assert not problem(page)
+    assert prompt_named(split_name(page.state.controls.model)[1]).read == "mean"
+    assert any("Of “old film” the mean over its tokens is read: “old” and “film”." in line for line in page.captions)
+    assert page.at.get_by_key("prompt read").value == "mean"
+    page.choose("prompt start", "sst2")
+    assert page.at.get_by_key("prompt read").value == "first"
 
 
 def test_names_of_classes_may_have_any_sign(page: Page) -> None:

@@ -1,9 +1,10 @@
 """Opens a causal language model of the hub, a folder or the store, with a prompt."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import torch
@@ -19,7 +20,7 @@ from explainers.models.prompt import Prompt, PromptError, prompt_named, prompted
 from explainers.models.prompted.adapter import adapter_file, add_adapter
 from explainers.models.prompted.filled import PromptTokenizer
 from explainers.models.prompted.model import OpenNetwork, PromptedModel
-from explainers.models.prompted.network import ClassWords, PrefixCache
+from explainers.models.prompted.network import ClassWords, PrefixCache, WholeWords
 from explainers.models.smollm2 import COMMAND, CONVERTED, NAME, smollm2_folder
 from explainers.models.text.base_weights import sha256
 
@@ -110,8 +111,13 @@ def prompted(
     tokenizer = PromptTokenizer(name, isolated, _pieces(template, prompt), isolated.longest)
     tokenizer.check_template()
     tokenizer, words = _class_words(tokenizer, prompt)
-    _check_first_tokens({word: ids[0] for word, (ids, _) in words.items()})
-    module = ClassWords(network, tuple(ids[0] for ids, _ in words.values())).to(device)
+    tokens = tuple(ids if prompt.read == "mean" else ids[:1] for ids, _ in words.values())
+    _check_tokens(prompt, tokens)
+    whole = any(len(word) > 1 for word in tokens)
+    module = WholeWords(network, tokens) if whole else ClassWords(network, tuple(word for (word,) in tokens))
+    module = module.to(device)
+    tokenizer = replace(tokenizer, longest=tokenizer.longest - module.added)
+    tokenizer.check_template()
     mask_token, replacement = erasing_token(name, opened.mask, opened.unk, opened.eos)
     model = PromptedModel(
         name=name,
@@ -167,15 +173,21 @@ def _pieces(template: str, prompt: Prompt) -> tuple[str, ...]:
     return (*pieces, rest)
 
 
-def _check_first_tokens(first: dict[str, int]) -> None:
-    words = list(first)
+def _check_tokens(prompt: Prompt, tokens: Sequence[tuple[int, ...]]) -> None:
+    """Raises `PromptError` where the tokens that are read of two words are the same."""
+    words = list(prompt.classes.values())
     for number, word in enumerate(words):
-        for other in words[:number]:
-            if first[word] == first[other]:
-                raise PromptError(
-                    f"The words {other!r} and {word!r} begin with the same token, by which classes are told apart. "
-                    "Choose words that begin differently."
-                )
+        other = words[tokens.index(tokens[number])]
+        if other != word and prompt.read == "mean":
+            raise PromptError(
+                f"The words {other!r} and {word!r} have the same tokens, by which classes are told apart. "
+                "Choose words that differ."
+            )
+        if other != word:
+            raise PromptError(
+                f"The words {other!r} and {word!r} begin with the same token, by which classes are told apart. "
+                "Choose words that begin differently, or read the mean over their tokens."
+            )
 
 
 def _check_head(name: str, network: Any, model: PromptedModel) -> None:
@@ -184,7 +196,7 @@ def _check_head(name: str, network: Any, model: PromptedModel) -> None:
     kind, fixed = type(network).__name__, torch.tensor([model.fixed], device=model.device)
     last = fixed[:, -CHECKED:]
     with torch.inference_mode():
-        theirs = network(input_ids=last).logits[:, -1, list(model.words.words)]
+        theirs = _library_logits(network, last, model.words)
         if not torch.allclose(theirs, model.words(input_ids=last).logits, atol=TOLERANCE, rtol=TOLERANCE):
             raise ModelUnavailable(f"{name!r} ({kind}) chooses its words in a way that is not known here.")
         longer = torch.cat([fixed, fixed[:, -1:]], dim=1)  # than the prefix
@@ -197,3 +209,15 @@ def _check_head(name: str, network: Any, model: PromptedModel) -> None:
     window = getattr(network.config.get_text_config(), "sliding_window", None)
     if not same or (window is not None and window < MOST_TOKENS):  # a layer then forgets some of the prefix
         model.cache.prefix, model.cache.layers = (), []
+
+
+def _library_logits(network: Any, ids: torch.Tensor, words: ClassWords) -> torch.Tensor:
+    """The logits (1, C) by the library's network, word after word, for ids (1, L)."""
+    if not isinstance(words, WholeWords):
+        return cast(torch.Tensor, network(input_ids=ids).logits[:, -1, list(words.words)])
+    logits = []
+    for word in words.tokens:
+        own = ids.new_tensor([word])
+        steps = network(input_ids=torch.cat([ids, own[:, :-1]], dim=1)).logits[:, ids.shape[1] - 1 :].log_softmax(-1)
+        logits.append(steps.gather(2, own[:, :, None]).mean(dim=(1, 2)))
+    return torch.stack(logits, dim=1)

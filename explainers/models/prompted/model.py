@@ -1,19 +1,23 @@
 """A language model with a prompt as a frozen classifier: p(class) from the probabilities of class words."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from explainers.models.frozen_model import FrozenModel
+from explainers.errors import ExplanationError
+from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.inputs.erasure import nonzero_mask
+from explainers.models.inputs.padded_batch import PaddedBatch
+from explainers.models.internals import Internals, forward_with_internals
 from explainers.models.prompt import Prompt, PromptCard
-from explainers.models.prompted.network import ClassWords, PrefixCache
+from explainers.models.prompted.network import ClassWords, PrefixCache, WholeWords
 
-MOST_BYTES = 2**29  # of the kept prefix in a batch
+MOST_BYTES = 2**29  # in a batch, of the kept prefix and of the probabilities of all tokens
+SEVERAL = "{name} reads its class from several tokens of the class words, so that {lost}. {advice}"
 
 
 @dataclass(eq=False)
@@ -51,10 +55,24 @@ class PromptedModel(FrozenModel):
         rows = self._rows(len(encoding.ids) - len(self.cache.prefix), gradient=False)
         return max(1, min(rows, MOST_BYTES // self.cache.bytes_per_row))
 
+    def _rows(self, tokens: int, *, gradient: bool) -> int:
+        """A text behind which several words are tried takes several rows, each longer by a word."""
+        words = self.words
+        rows = super()._rows(tokens + words.added, gradient=gradient) // words.rows_per_text
+        return max(1, min(rows, MOST_BYTES // words.bytes_read) if words.bytes_read else rows)
+
+    def attention_received(self, encoding: Encoding, *, last_layer: bool) -> Floats:
+        """As for others. Raises `ExplanationError` for the last layer where the class is read from several tokens."""
+        if last_layer and isinstance(self.words, WholeWords):
+            lost = "no token's attention in the last layer stands for the answer"
+            raise ExplanationError(SEVERAL.format(name=self.name, lost=lost, advice="Choose the mean attention."))
+        return super().attention_received(encoding, last_layer=last_layer)
+
     def prompt_card(self) -> PromptCard:
         """What is shown beside an answer."""
         words = tuple(self.prompt.classes.values())
-        return PromptCard(self.prompt.template, words, self.tokens, self.prior, self.prompt.chat, self.prompt.adapter)
+        asked = self.prompt
+        return PromptCard(asked.template, words, self.tokens, self.prior, asked.chat, asked.adapter, asked.read)
 
     def with_module(self, module: nn.Module) -> "PromptedModel":
         """With a kept prefix of its own."""
@@ -89,3 +107,45 @@ class PromptedModel(FrozenModel):
             if logits is not None:
                 return logits
         return super()._logits(segments=segments, input_ids=input_ids, inputs_embeds=inputs_embeds, attention=attention)
+
+
+@forward_with_internals.register
+def prompted_internals(
+    model: PromptedModel,
+    batch: PaddedBatch,
+    *,
+    embeds: Tensor | None = None,
+    embedding_output: Tensor | None = None,
+    scale: Tensor | None = None,
+    layer_output: tuple[int, Tensor] | None = None,
+    keep_replaced: bool = False,
+) -> Internals:
+    """As for others. Where the class is read from whole words the internals are those of the text, to which the words
+    behind it are nothing; its states cannot be replaced, because the words read those of all layers.
+    """
+    words = model.words
+    if layer_output is not None and isinstance(words, WholeWords):
+        raise ExplanationError(
+            SEVERAL.format(
+                name=model.name,
+                lost="states of the text cannot be replaced",
+                advice="Choose another method, or a prompt that reads the first token (read: first).",
+            )
+        )
+    internals = forward_with_internals.dispatch(FrozenModel)(
+        model,
+        batch,
+        embeds=embeds,
+        embedding_output=embedding_output,
+        scale=scale,
+        layer_output=layer_output,
+        keep_replaced=keep_replaced,
+    )
+    if not isinstance(words, WholeWords):
+        return internals
+
+    def of_text(states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return tuple(state[:: words.rows_per_text, : batch.ids.shape[1]] for state in states)
+
+    hidden = (internals.hidden[0], *of_text(internals.hidden[1:]))  # the embeddings are those of the text
+    return replace(internals, hidden=hidden, queries=of_text(internals.queries), keys=of_text(internals.keys))
