@@ -48,6 +48,7 @@ from explainers.report.colours import line_of
 from explainers.report.text import decimals, one_line, share_line, target_name, visible
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import Attribution
+from explainers.results.comparison import part_names
 
 UNPREDICTABLE = 20  # model calls before which the remaining time is not estimated
 
@@ -309,17 +310,18 @@ def shares_scale(spec: MethodSpec) -> bool:
 def labels(run: Run) -> list[str]:
     """The names of the texts, also before the model is loaded."""
     if run.whole is not None:
-        return list(display_input_names(run.whole.card.input_names, len(run.whole.encoding.texts)))
+        return list(part_names(run.whole.card.input_names, run.whole.encoding))
     return list(display_input_names(info_on_card(run.request.model).input_names, len(run.request.example.texts)))
 
 
 def segments(run: Run) -> list[list[tuple[str, int]]]:
-    """The texts cut into units and what lies between them; before the model has read them, each in one piece."""
+    """The texts that are shown, cut into units and what lies between them; each in one piece before the model has read
+    it."""
     if run.whole is None:
         return [[(unread(text), -1)] for text in run.request.example.texts]
     encoding = run.whole.encoding
     result = []
-    for number, text in enumerate(encoding.texts):
+    for number, text in enumerate(encoding.shown_texts):
         pieces: list[tuple[str, int]] = []
         end = 0
         for index, unit in enumerate(encoding.units):

@@ -1,4 +1,5 @@
-"""In which units an input is explained: words, tokens, or sentences of which some are shown by word.
+"""In which units an input is explained: words, tokens, sentences of which some are shown by word, or the examples of a
+prompt.
 
 Of a long text the sentences are explained first, and then the words of those that matter.
 """
@@ -12,9 +13,11 @@ from app import plain_text
 from app.compare.state import AUTO, CompareState
 from explainers.datasets.example import Example
 from explainers.metrics.chance import FEWEST_UNITS
-from explainers.models.inputs.encoding import UNIT_KINDS, Encoding, UnitKind
+from explainers.models.inputs.encoding import TEXT_UNITS, Encoding, UnitKind
 from explainers.models.inputs.sentences import pieces_of, sentences_of
 from explainers.models.inputs.words import word_spans
+from explainers.models.prompt import PromptError, prompt_named, split_name
+from explainers.models.prompted.examples import has_examples
 from explainers.report.text import counted, one_line
 from explainers.results.answer import Units
 from explainers.results.settings import Settings
@@ -33,13 +36,15 @@ OTHER_NUMBERS = (
 
 def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int, ...]]:
     """Draw the choice, and return the unit and the sentences that are opened."""
+    offered = (AUTO, *TEXT_UNITS, *(("example",) if _prompt_has_examples(state.controls.model) else ()))
     chosen = st.segmented_control(
         "Unit",
-        (AUTO, *UNIT_KINDS),
+        offered,
         required=True,
-        help=f"What gets one score: a word as people write it, a token as the model reads it, or a sentence. Auto: the "
-        f"sentences of texts with more than {LONG} words, else words. In an image it is always a patch.",
-        **state.widget("unit", options=(AUTO, *UNIT_KINDS), then=state.restore_all, initial="default"),
+        help="What gets one score: a word as people write it, a token as the model reads it, a sentence, or an example "
+        f"of a language model's prompt. Auto: the sentences of texts with more than {LONG} words, else words. In an "
+        "image it is always a patch.",
+        **state.widget("unit", options=offered, then=state.restore_all, initial="default"),
     )
     unit = kind(example, chosen or AUTO)
     if chosen == AUTO and (note := why_words(example)):
@@ -63,6 +68,13 @@ def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int
     )
     state.change(sentences=len(sentences) if opened or state.controls.removed else 0)
     return unit, tuple(opened)
+
+
+def _prompt_has_examples(model: str) -> bool:
+    try:
+        return has_examples(prompt_named(split_name(model)[1]).template)
+    except PromptError:
+        return False
 
 
 def _renumber(example: Example, state: CompareState) -> None:

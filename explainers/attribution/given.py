@@ -112,7 +112,9 @@ class GivenScores:
 def unit_scores(
     encoding: "Encoding", spans: Sequence[ScoredSpan], scores: Sequence[float], *, signed: bool
 ) -> tuple[float, ...]:
-    """A score per unit, by the rule above."""
+    """A score per unit, by the rule above. Raises `ExplanationError` where the units are examples of a prompt."""
+    if encoding.examples:
+        raise ExplanationError("These scores are about the text, and the units are the examples of the prompt.")
     values = np.zeros(len(encoding.units))
     for (segment, start, end), score in zip(spans, scores, strict=True):
         shared = np.array(

@@ -24,7 +24,7 @@ PrecisionName = Annotated[
 Yes = Annotated[
     bool, typer.Option("--yes", help="Fetch a model from the hub without asking, also one of more than 500 MB.")
 ]
-UnitName = Annotated[str, typer.Option(help="word, token or sentence.")]
+UnitName = Annotated[str, typer.Option(help="word, token, sentence, or example: those of a prompt.")]
 Samples = Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP; 0: until the result has settled.")]
 SamplingName = Annotated[
     str,

@@ -151,7 +151,7 @@ def _confidence(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]])
     encoding = comparison.decision.encoding
     if comparison.decision.target.is_contrast:
         return {"no_confidence": CONTRAST_NOT_MEASURED}
-    if comparison.decision.settings.unit == "sentence":
+    if comparison.decision.settings.unit in ("sentence", "example"):
         return {"no_confidence": SENTENCES_NOT_MEASURED}
     units = len(encoding.units)
     shared = agreement(list(rows.values()), compared_count(units))
@@ -235,7 +235,8 @@ def _refused_at_once(comparison: "Comparison") -> str:
     if number < FEWEST_UNITS:
         name = "unit" if comparison.decision.encoding.multimodal else comparison.decision.settings.name_of_unit
         counted = f"{number} {name}{'' if number == 1 else 's'}"
-        return f"The input has {counted}; the test against random orders needs at least {FEWEST_UNITS}."
+        has = f"The {'prompt' if comparison.decision.encoding.examples else 'input'} has {counted}"
+        return f"{has}; the test against random orders needs at least {FEWEST_UNITS}."
     if p <= LEAST:
         what = comparison.decision.explained if comparison.decision.target.is_contrast else "this class"
         return f"The probability of {what} is only {p:.2f}, so erasing units can hardly lower it."

@@ -107,8 +107,8 @@ def checked_encoding(model: FrozenModel, example: Example, settings: Settings) -
     requirements.check_image(model.name, example, multimodal=model.multimodal)
     requirements.check_text_count(model.name, model.input_names, example)
     encoding = encode_units(model, example, settings)
-    requirements.check_words_present(model.name, model.input_names, example, {unit.segment for unit in encoding.units})
-    words = model.encode(example, windows=True) if settings.unit == "sentence" else encoding
+    words = model.encode(example, windows=True) if settings.unit in ("sentence", "example") else encoding
+    requirements.check_words_present(model.name, model.input_names, example, {unit.segment for unit in words.units})
     warning = input_warnings(model.name, words, model.unknown, english_only=model.english_only)
     return replace(encoding, warning=warning)
 
@@ -129,9 +129,10 @@ def encode_units(model: FrozenModel, example: Example, settings: Settings) -> En
 
 
 def ablated_inputs(model: FrozenModel, decision: Decision, meter: Meter) -> AblatedInputs | None:
-    """Three predictions for a pair, two for an image with text, each without the removed units; None for one text."""
+    """Three predictions for a pair, two for an image with text, each without the removed units; None for one text, and
+    for the examples of a prompt."""
     model, encoding, settings = model.metered(meter), decision.encoding, decision.settings
-    if len(encoding.texts) == 1 and not encoding.multimodal:
+    if encoding.examples or (len(encoding.texts) == 1 and not encoding.multimodal):
         return None
     segments = np.asarray([unit.segment for unit in encoding.units])
     alone = model.probabilities(encoding, [segments == 0, segments == 1], settings.erasure)

@@ -243,7 +243,7 @@ def run_narrators(
     from explainers.narrative.narrate import narrate
 
     for name in narrators:
-        if decision.settings.unit == "sentence":
+        if decision.settings.unit in ("sentence", "example"):
             yield Failure(name, WORDS_ONLY)
             continue
         if not budget.allows(0):

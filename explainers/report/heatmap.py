@@ -28,12 +28,12 @@ def heatmap(
     percent: float = 0,
     names: tuple[str, ...] = TEXT_NAMES,
 ) -> str:
-    """HTML of the text, or of both texts of a pair under their `names`.
+    """HTML of the text, or of both texts of a pair, or of a prompt's examples and the text, under their `names`.
 
     Colours are relative to the strongest unit, or to `shared`, the strongest score of all methods. The top `percent` %
     of the units are framed. `label` is the name of the explained class.
     """
-    texts = attribution.encoding.texts
+    texts = attribution.encoding.shown_texts
     spans = _spans(attribution, label, preset, shared, percent)
     blocks = [_image(attribution, label, preset, shared, percent)] if attribution.encoding.multimodal else []
     for segment, text in enumerate(texts):

@@ -64,7 +64,10 @@ def _strongest_units(comparison: "Comparison", result: "MethodResult") -> str:
 
 def _name(comparison: "Comparison", unit: "Unit") -> str:
     """A sentence has its number, from which `--open` opens it, and its beginning."""
-    if comparison.decision.kind_of(unit) != "sentence":
+    kind = comparison.decision.kind_of(unit)
+    if kind == "example":
+        return f"“{one_line(unit.text, LONGEST_SENTENCE)}”"
+    if kind != "sentence":
         return visible(unit.text)
     return f"{comparison.decision.encoding.sentence_of(unit)}: “{one_line(unit.text, LONGEST_SENTENCE)}”"
 
@@ -92,5 +95,7 @@ def _value(row: MetricRow, metric: MetricSpec) -> str:
 
 def _input_name(comparison: "Comparison", unit: int) -> str:
     """The input that the unit is from, for pairs and for images with text."""
+    if comparison.decision.settings.unit == "example":
+        return ""
     name = comparison.names[comparison.decision.encoding.units[unit].segment]
     return f" ({name.lower()})" if name else ""

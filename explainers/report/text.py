@@ -185,7 +185,7 @@ def _either(clauses: Sequence[str]) -> str:
 
 
 def name_of_units(decision: "Decision") -> str:
-    """ "word", "token", "sentence", "patch", or "unit" where there are several kinds."""
+    """ "word", "token", "sentence", "example", "patch", or "unit" where there are several kinds."""
     kinds = {unit.kind for unit in decision.encoding.units}
     if kinds == {"patch"}:
         return "patch"
@@ -223,7 +223,8 @@ def quoted_among(comparison: "Comparison", at: int) -> str:
         return quoted_unit(unit, one_line(unit.text))
     same = [index for index, other in enumerate(units) if (other.text, other.segment) == (unit.text, unit.segment)]
     occurrence = [f"number {same.index(at) + 1} of {len(same)}"] if len(same) > 1 else []
-    details = ", ".join([*filter(None, [comparison.names[unit.segment].lower()]), *occurrence])
+    part = "" if comparison.decision.settings.unit == "example" else comparison.names[unit.segment].lower()
+    details = ", ".join([*filter(None, [part]), *occurrence])
     return f"{quoted_unit(unit, one_line(unit.text))}{f' ({details})' if details else ''}"
 
 

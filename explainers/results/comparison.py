@@ -35,6 +35,7 @@ from explainers.results.narrative import Narrative, NarrativeCheck
 if TYPE_CHECKING:
     import pandas
 
+EXAMPLES, TEXT = "Examples", "Text"  # of a prompt, and below them
 LISTS: dict[type, str] = {
     Narrative: "narratives",
     NarrativeCheck: "narrative_checks",
@@ -309,8 +310,12 @@ class Comparison:
 
 
 def part_names(input_names: Sequence[str], encoding: Encoding) -> tuple[str, ...]:
-    """Names of the parts by `Unit.segment`: ("Premise", "Hypothesis"), ("Text", "Image"), or ("",) for one text."""
-    return ("Text", "Image") if encoding.multimodal else display_input_names(input_names, len(encoding.texts))
+    """Names of the parts by `Unit.segment`: ("Premise", "Hypothesis"), ("Text", "Image"), or ("",) for one text; below
+    the examples of a prompt, ("Examples", "Text")."""
+    if encoding.multimodal:
+        return ("Text", "Image")
+    names = display_input_names(input_names, len(encoding.texts))
+    return (EXAMPLES, *(name or TEXT for name in names)) if encoding.examples else names
 
 
 def _defined(metrics: Mapping[str, float]) -> dict[str, float | None]:

@@ -62,7 +62,9 @@ class Decision:
         return self.target.name(self.card.labels)
 
     def kind_of(self, unit: Unit) -> str:
-        """Return "patch", "word" or "token", or "sentence" for one that is not opened."""
+        """Return "patch", "word", "token" or "example", or "sentence" for one that is not opened."""
+        if self.settings.unit == "example":
+            return "example"
         if unit.kind == "patch" or self.settings.unit != "sentence":
             return "token" if unit.kind == "word" and self.settings.unit == "token" else unit.kind
         return "word" if self.encoding.sentence_of(unit) in self.settings.opened else "sentence"

@@ -66,7 +66,7 @@ class Settings:
 
     @property
     def name_of_unit(self) -> str:
-        """ "word", "token", "sentence", or "unit" for sentences and words together."""
+        """ "word", "token", "sentence", "example", or "unit" for sentences and words together."""
         return "unit" if self.opened else self.unit
 
 

@@ -87,7 +87,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "follow_up.result.progress(run.comparison())",
     ),
     "app/compare/answer_head.py": ("erasure",),
-    "app/compare/units.py": ("which", "list(names)", "(AUTO, *UNIT_KINDS)"),
+    "app/compare/units.py": ("which", "list(names)", "offered"),
     "app/compare/controls.py": (
         "_title(info, state)",
         "list(specs)",

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from explainers.models.inputs.encoding import (
     NO_UNIT,
-    UNIT_KINDS,
+    TEXT_UNITS,
     Encoding,
     UnitKind,
     encode,
@@ -45,7 +45,7 @@ def tokenizer(request: pytest.FixtureRequest, pieces_tokenizer: Callable[[tuple[
     return tokenizer
 
 
-@given(texts=PAIRS, kind=st.sampled_from(UNIT_KINDS), windows=st.booleans())
+@given(texts=PAIRS, kind=st.sampled_from(TEXT_UNITS), windows=st.booleans())
 def test_units_lie_in_the_text_in_order_and_apart(
     tokenizer: Tokenizer, texts: tuple[str, ...], kind: UnitKind, windows: bool
 ) -> None:
@@ -61,7 +61,7 @@ def test_units_lie_in_the_text_in_order_and_apart(
     assert [unit.segment for unit in encoding.units] == sorted(unit.segment for unit in encoding.units)
 
 
-@given(texts=PAIRS, kind=st.sampled_from(UNIT_KINDS), windows=st.booleans())
+@given(texts=PAIRS, kind=st.sampled_from(TEXT_UNITS), windows=st.booleans())
 def test_every_token_has_a_unit_or_none_and_every_unit_a_token(
     tokenizer: Tokenizer, texts: tuple[str, ...], kind: UnitKind, windows: bool
 ) -> None:
@@ -72,7 +72,7 @@ def test_every_token_has_a_unit_or_none_and_every_unit_a_token(
     assert owners == sorted(owners)
 
 
-@given(texts=PAIRS, kind=st.sampled_from(UNIT_KINDS))
+@given(texts=PAIRS, kind=st.sampled_from(TEXT_UNITS))
 def test_no_letter_and_no_digit_is_left_out(tokenizer: Tokenizer, texts: tuple[str, ...], kind: UnitKind) -> None:
     encoding = encode(tokenizer, texts, kind)
     if not encoding.warning:

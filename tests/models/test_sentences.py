@@ -9,7 +9,7 @@ from explainers.api import explain
 from explainers.comparison.decision import decide
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import NO_UNIT, UNIT_KINDS
+from explainers.models.inputs.encoding import NO_UNIT, TEXT_UNITS
 from explainers.models.inputs.sentences import sentence_spans, sentences_of
 from explainers.models.inputs.words import word_spans
 from explainers.results.settings import Settings
@@ -114,7 +114,7 @@ def test_a_sentence_is_one_unit_and_an_opened_one_is_its_words(bert: FrozenModel
 
 def test_sentences_are_no_foreign_language(bert: FrozenModel) -> None:
     english = replace(bert, english_only=True)
-    for unit in UNIT_KINDS:
+    for unit in TEXT_UNITS:
         assert decide(english, TEXT, settings=Settings(unit)).decision.encoding.warning == ""
         foreign = decide(english, "der film war gut und die geschichte war nicht schlecht", settings=Settings(unit))
         assert "does not look like English" in foreign.decision.encoding.warning

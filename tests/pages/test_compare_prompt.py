@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from app.compare import score_sheet
 from app.model_pool import ROOTS_VARIABLE
 from explainers.installation import STORE_VARIABLE
 from explainers.models.prompt import Prompt, prompt_named, save_prompt, saved_folder, split_name
@@ -97,6 +98,26 @@ def test_a_wrong_prompt_is_a_sentence_and_stays_in_its_field(page: Page, fields:
     assert page.state.controls.model == before
     use(page, model=split_name(before)[0], template=PROMPT.template, words="no = old\nyes = new")
     assert not problem(page)
+
+
+def test_the_examples_of_the_prompt_are_units(page: Page) -> None:
+    assert list(page.at.get_by_key("unit").options) == ["auto", "word", "token", "sentence"]
+    shots = ("the plot was old", "the film was new")
+    use(page, template="\n\n".join((*(f"{shot} and so late" for shot in shots), "the {text} and so")))
+    page.choose("unit", "example")
+    run = page.state.run
+    assert run is not None
+    assert run.status == "done"
+    assert run.whole is not None
+    assert [unit.text for unit in run.whole.encoding.units] == [f"{shot} and so late" for shot in shots]
+    assert page.address["unit"] == "example"
+    assert score_sheet.labels(run) == ["Examples", "Text"]
+    examples, text = score_sheet.segments(run)
+    assert [number for _, number in examples if number >= 0] == [0, 1]
+    assert text == [(TEXT, -1)]
+    use(page, template="the film {text} was")
+    assert page.state.controls.unit == "auto"
+    assert page.words == TEXT.split()
 
 
 def test_words_that_begin_alike_are_a_sentence_of_the_run(page: Page) -> None:

@@ -72,9 +72,10 @@ def _of_library(tokens: LibraryTokens, *, truncated: bool, following: tuple[Toke
     )
 
 
-UnitKind = Literal["word", "token", "sentence"]
+UnitKind = Literal["word", "token", "sentence", "example"]  # the last one of a prompt
 Erasure = Literal["mask", "delete", "zero", "blur"]
 UNIT_KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
+TEXT_UNITS: tuple[UnitKind, ...] = ("word", "token", "sentence")  # into which every text can be cut
 ERASURES: tuple[Erasure, ...] = ("mask", "delete", "zero")
 MULTIMODAL_ERASURES: tuple[Erasure, ...] = get_args(Erasure)  # "blur" masks words and takes detail from patches
 MOST_WINDOWS = 16  # of one text; what is behind them is not read
@@ -83,7 +84,8 @@ NO_UNIT = -1  # the owner of a token that belongs to no unit: special tokens and
 
 @dataclass(frozen=True)
 class Unit:
-    """Characters `start` to `end` (exclusive, in code points) of text number `segment`, or a patch of the image.
+    """Characters `start` to `end` (exclusive, in code points) of number `segment` of the shown texts, or a patch of the
+    image.
 
     A patch has a `box`: left, top, right and bottom (exclusive) in pixels of the original image, upright. Its `text` is
     a name for people, such as "row 2, column 5".
@@ -137,6 +139,12 @@ class Encoding:
     patch_embeddings: PatchEmbeddings | None = None  # where the image's patches are tokens
     canvas: Canvas | None = None  # where they are not
     windows: tuple[Window, ...] = ()
+    examples: str = ""  # of the prompt, one below the other, where these are the units
+
+    @property
+    def shown_texts(self) -> tuple[str, ...]:
+        """Return the texts, below the examples of the prompt where these are explained."""
+        return (self.examples, *self.texts) if self.examples else self.texts
 
     @property
     def multimodal(self) -> bool:
@@ -254,7 +262,9 @@ def encode(
     tokenizer: Tokenizer | TextTokenizer, texts: tuple[str, ...], kind: UnitKind, *, windows: bool = False
 ) -> Encoding:
     """One text, or a pair. Inputs beyond the tokenizer's truncation are cut, or, with `windows`, one text becomes
-    several windows; the warning says where, or how many."""
+    several windows; the warning says where, or how many. Raises `ExplanationError` for the examples of a prompt."""
+    if kind == "example":
+        raise ExplanationError("Only a language model with examples in its prompt is explained by example.")
     texts = tuple(text.encode("utf-8", "replace").decode() for text in texts)  # lone surrogates cannot be shown
     tokens = tokens_of(tokenizer, texts)
     parts = (tokens, *tokens.following) if windows and tokens.following else ()

@@ -37,18 +37,29 @@ class PromptTokenizer:
         if len(texts) != len(self.pieces) - 1:
             wanted = "one text" if len(self.pieces) == 2 else "two texts"
             raise ExplanationError(f"The prompt of {self.name} has a slot for {wanted}, not for {len(texts)}.")
-        alone = [self._read(text) for text in texts]
-        counts = [sum(number is not None for number in tokens.sequence_ids) for tokens in alone]
-        room = min(MOST_TEXT_TOKENS, self.longest - len(self.empty()) - MARGIN)
-        kept = _shared_out(counts, room) if sum(counts) > room or any(t.truncated for t in alone) else counts
-        cut = [
-            text if count == most and not tokens.truncated else text[: _end(tokens, most)]
-            for text, tokens, count, most in zip(texts, alone, counts, kept, strict=True)
-        ]
+        cut = self._cut(texts)
         filled = self._filled(cut)
         if filled.truncated:
             raise ExplanationError(f"The text does not fit into the prompt of {self.name}. Shorten it.")
         return Tokens(filled.ids, filled.type_ids, filled.sequence_ids, filled.offsets, truncated=cut != list(texts))
+
+    def characters(self, texts: Sequence[str]) -> tuple[tuple[int, int] | None, ...]:
+        """Which characters of the filled template each of the `tokens` has; None for those that stand for none."""
+        tokens = self._read(self._whole(self._cut(texts))[0])
+        return tuple(
+            None if number is None else span for number, span in zip(tokens.sequence_ids, tokens.offsets, strict=True)
+        )
+
+    def _cut(self, texts: Sequence[str]) -> list[str]:
+        """The texts without what does not fit."""
+        alone = [self._read(text) for text in texts]
+        counts = [sum(number is not None for number in tokens.sequence_ids) for tokens in alone]
+        room = min(MOST_TEXT_TOKENS, self.longest - len(self.empty()) - MARGIN)
+        kept = _shared_out(counts, room) if sum(counts) > room or any(t.truncated for t in alone) else counts
+        return [
+            text if count == most and not tokens.truncated else text[: _end(tokens, most)]
+            for text, tokens, count, most in zip(texts, alone, counts, kept, strict=True)
+        ]
 
     def check_template(self) -> None:
         """Raises `PromptError` if the template has no tokens, or leaves no room for a text."""
@@ -101,11 +112,16 @@ class PromptTokenizer:
             tokens.truncated,
         )
 
-    def _filled(self, texts: Sequence[str]) -> Tokens:
+    def _whole(self, texts: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+        """The filled template, and the characters of each text in it."""
         whole, spans = self.pieces[0], list[tuple[int, int]]()
         for text, piece in zip(texts, self.pieces[1:], strict=True):
             spans.append((len(whole), len(whole) + len(text)))
             whole += text + piece
+        return whole, spans
+
+    def _filled(self, texts: Sequence[str]) -> Tokens:
+        whole, spans = self._whole(texts)
         tokens = self._read(whole)
         owners = [
             None if number is None else _owner(whole, offsets, spans)

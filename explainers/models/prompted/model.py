@@ -1,19 +1,23 @@
 """A language model with a prompt as a frozen classifier: p(class) from the probabilities of class words."""
 
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import Floats, FrozenModel
-from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.models.inputs.encoding import NO_UNIT, Encoding, Erasure, Unit, UnitKind
 from explainers.models.inputs.erasure import nonzero_mask
 from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import Internals, forward_with_internals
-from explainers.models.prompt import Prompt, PromptCard
+from explainers.models.prompt import TEXT, Prompt, PromptCard
+from explainers.models.prompted.examples import prompt_examples
+from explainers.models.prompted.filled import PromptTokenizer
 from explainers.models.prompted.network import ClassWords, PrefixCache, WholeWords
 
 MOST_BYTES = 2**29  # in a batch, of the kept prefix and of the probabilities of all tokens
@@ -48,9 +52,30 @@ class PromptedModel(FrozenModel):
     def default_erasure(self) -> Erasure:
         return "delete"
 
+    def encode(self, example: str | Example, unit: UnitKind = "word", *, windows: bool = False) -> Encoding:
+        """As for others. By example the units are those of the prompt, each with the blank lines behind it; the text
+        always stays. Raises `ExplanationError` where they cannot be told apart."""
+        if unit != "example":
+            return super().encode(example, unit, windows=windows)
+        encoding, template = super().encode(example), self.prompt.template
+        examples, before = prompt_examples(template), template[: template.index(TEXT)]
+        assert isinstance(self.tokenizer, PromptTokenizer)
+        shift = self.tokenizer.pieces[0].rfind(before)
+        if shift < 0:
+            raise ExplanationError(f"The chat format of {self.name} changes the examples of the prompt.")
+        owners = [
+            next((n for n, own in enumerate(examples) if span and own.start <= span[0] - shift < own.stop), NO_UNIT)
+            for span in self.tokenizer.characters(encoding.texts)
+        ]
+        texts = [template[own.start : own.end] for own in examples]
+        starts = accumulate((len(text) + 1 for text in texts), initial=0)
+        units = tuple(Unit(text, start, start + len(text)) for text, start in zip(texts, starts, strict=False))
+        return replace(encoding, units=units, owners=tuple(owners), examples="\n".join(texts))
+
     def rows_of_masks(self, encoding: Encoding, erasure: Erasure) -> int:
-        """As many as fit with the kept prefix, which a pass copies for every row."""
-        if erasure == "zero" or not self.cache.bytes_per_row:
+        """As many as fit with the kept prefix, which a pass copies for every row; it is not used where examples in it
+        are erased."""
+        if erasure == "zero" or encoding.examples or not self.cache.bytes_per_row:
             return self.rows_at_once(encoding, gradient=False)
         rows = self._rows(len(encoding.ids) - len(self.cache.prefix), gradient=False)
         return max(1, min(rows, MOST_BYTES // self.cache.bytes_per_row))
