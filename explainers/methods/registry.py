@@ -28,6 +28,7 @@ METHODS: Registry[MethodSpec] = Registry(
         "explainers.attribution.solvex:SOLVEX",
         "explainers.attribution.gradient:GRADIENT_X_INPUT",
         "explainers.attribution.gradient:GRADIENT_SHAP",
+        "explainers.attribution.deeplift:DEEPLIFT",
         "explainers.attribution.attention:ATTENTION_MEAN",
         "explainers.attribution.attention:ATTENTION_LAST",
         "explainers.attribution.decompx:DECOMPX",

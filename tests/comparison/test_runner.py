@@ -80,6 +80,7 @@ def test_quick_methods_come_first_and_the_control_before_the_slow_ones(bert: Fro
         "started integrated_gradients",
         "started gradient_x_input",
         "started gradient_shap",
+        "started deeplift",
         "started faml",
         "started lime",
         "started kernel_shap",
@@ -141,6 +142,7 @@ def test_a_lack_of_memory_fails_the_methods_that_need_it(bag: Callable[..., Froz
         "integrated_gradients",
         "gradient_x_input",
         "gradient_shap",
+        "deeplift",
     ]
     assert all("not enough memory" in event.reason for event in failed)
 

@@ -69,6 +69,7 @@ def test_controls_of_one_part_need_that_part() -> None:
         ("faml", 300),
         *((method, 1) for method in ("alti", "globenc")),
         ("decompx", 32),  # about one for each unit
+        ("deeplift", 2),  # the text and its baseline
         ("gradient_shap", 101),  # the versions and the blends of them with the text, and the text
         ("integrated_gradients", 52),  # the steps, and both ends for the gap
         ("lime", 500),
