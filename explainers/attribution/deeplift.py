@@ -48,9 +48,8 @@ DEEPLIFT = MethodSpec(
         "The paper has no rule for what else a Transformer is made of. Here each factor of a product has the mean of "
         "the other one at both ends as its slope, a softmax is shared out by logarithmic means, and layer norms are "
         "taken apart into squares, roots and quotients.",
-        "Captum has no rules for GELU, softmax in attention, products and layer norms, and takes their gradient. The "
-        "sum of its scores for sst2 misses 99.9 % of the rise of the probability (median of 60 sentences); with the "
-        "rules here the scores add up to it.",
+        "Captum has no rules for GELU, softmax in attention, products and layer norms, and takes their gradient: where "
+        "the model is sure, the sum of its scores misses most of the rise of the probability.",
         "What has no rule keeps its gradient: the choice of experts, attention in one fused step, maxima, and "
         "functions whose derivative a model writes itself, as Bloom. The gap says how much that is on an input.",
     ),

@@ -24,6 +24,7 @@ METHODS: Registry[MethodSpec] = Registry(
         "explainers.attribution.gradient:INTEGRATED_GRADIENTS",
         "explainers.attribution.lime:LIME",
         "explainers.attribution.kernel_shap:KERNEL_SHAP",
+        "explainers.attribution.owen:OWEN",
         "explainers.attribution.occlusion:OCCLUSION",
         "explainers.attribution.solvex:SOLVEX",
         "explainers.attribution.gradient:GRADIENT_X_INPUT",

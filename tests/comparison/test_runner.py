@@ -84,6 +84,7 @@ def test_quick_methods_come_first_and_the_control_before_the_slow_ones(bert: Fro
         "started faml",
         "started lime",
         "started kernel_shap",
+        "started owen",
         "started solvex",
     ]
 

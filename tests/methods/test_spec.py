@@ -74,6 +74,7 @@ def test_controls_of_one_part_need_that_part() -> None:
         ("integrated_gradients", 52),  # the steps, and both ends for the gap
         ("lime", 500),
         ("kernel_shap", 600),  # 20 for each of 30 units
+        ("owen", 1680),  # the same between sentences, 20 for each unit within them, 16 for each sentence
         ("occlusion", 31),  # each unit, and the whole input
         ("solvex", 3594),  # both ends, single units, and four sets of each size with each unit that they lack
         *((method, 0) for method in ("premise_only", "hypothesis_only", "text_only", "image_only", "random")),
