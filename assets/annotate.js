@@ -147,7 +147,7 @@ function buttonsOf(root, memory) {
   else if (data.can_skip) parts.buttons.push(actionButton("Skip", "", () => act(root, memory, "skip")));
   if (data.can_undo) {
     const back = actionButton("Back", "", () => act(root, memory, "undo"));
-    back.title = "To your last answer. It stays until you confirm another.";
+    back.title = "Returns to your last answer. It stays until you confirm another.";
     parts.buttons.push(back);
   }
   const row = element("div", "buttons");

@@ -19,7 +19,7 @@ from explainers.errors import ExplanationError
 
 LONGEST_COMMENT = 2_000  # characters
 LONGEST_TIME = 86_400.0  # seconds for one task
-CONFIRMED = "You had already confirmed this item; this answer was not stored. Go Back to change it."
+CONFIRMED = "You had already confirmed this item; this answer was not stored. Press Back to change it."
 GONE = "This item is not yours any more. Nothing was lost: go on with the next one."
 
 

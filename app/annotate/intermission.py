@@ -47,7 +47,7 @@ WAITING = "The model reads this item. It opens by itself."
 WITHOUT_MODEL = "This item is being prepared. It opens by itself."
 FINISHED = "All items are done. Thank you."
 NO_MORE = "No other item is left for you. Confirmed: {done:,}, skipped: {skipped:,}. Thank you."
-BACK = "To your last answer. It stays until you confirm another."
+BACK = "Returns to your last answer. It stays until you confirm another."
 NOTHING = "No item is left for you: others have taken the remaining ones."
 
 

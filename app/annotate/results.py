@@ -156,7 +156,8 @@ def without_agreement(
     """Return a row per answered task without agreement: the numbers of items and people, and why there is none."""
     known, rows = {agreement.task for agreement in agreed}, []
     for task in project.tasks:
-        own = [annotation for annotation in annotations if annotation.task == task and annotation.answer is not None]
+        given = uninfluenced(annotations)
+        own = [annotation for annotation in given if annotation.task == task and annotation.answer is not None]
         if task in AGREED and task not in known and own:
             items = len({annotation.item for annotation in own})
             people = len({annotation.annotator for annotation in own})

@@ -210,13 +210,13 @@ def _draw(engine: Engine, run: Run, second: Run, drawing: DrawingOptions, label:
 
 def _same_input(run: Run, second: Run) -> bool:
     """Return whether the same parts of the input were removed for both: numbers are those of each model's units."""
-    from explainers.comparison.two_models import place
+    from explainers.comparison.two_models import places
 
     if run.whole is None or second.whole is None or not run.request.removed:
         return True
-    one, other = run.whole.encoding.units, second.whole.encoding.units
+    one, other = list(places(run.whole.encoding)), list(places(second.whole.encoding))
     numbers = [number for number in run.request.removed if number < len(one)]
-    return all(number < len(other) and place(one[number]) == place(other[number]) for number in numbers)
+    return all(number < len(other) and one[number] == other[number] for number in numbers)
 
 
 def _state(engine: Engine, second: Run) -> None:

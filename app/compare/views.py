@@ -38,7 +38,7 @@ CAPTION = (
     "faithful: people may look at other units than the model."
 )
 CHANCE = "Random order, expected"
-HOW_FAR = ("complete", "in part", "without time", "failed")  # of the methods of a run with a budget
+HOW_FAR = ("complete", "in part", "not started", "failed")  # of the methods of a run with a budget
 
 
 def show(run: Run) -> None:

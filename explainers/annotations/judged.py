@@ -30,6 +30,7 @@ from explainers.annotations.records import (
     latest,
 )
 from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.inputs.words import word_spans
 
@@ -61,7 +62,10 @@ def spans_of(units: Collection[int], unit_spans: Sequence[UnitSpan]) -> tuple[Sp
 
 
 def marked_units(marked: Marked, encoding: Encoding) -> set[int]:
-    """The units of an encoding that a person marked: words by their characters, patches by any shared pixel."""
+    """The units of an encoding that a person marked: words by their characters, patches by any shared pixel. Raises
+    `ExplanationError` where the units are examples of a prompt, of which no mark says anything."""
+    if encoding.examples:
+        raise ExplanationError("The marks are in the text, and the units are the examples of the prompt.")
     numbers: set[int] = set()
     for segment, spans in enumerate((marked.spans_of_text, marked.spans_of_pair)):
         own = _of_segment(encoding, segment)

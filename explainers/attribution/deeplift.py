@@ -19,6 +19,7 @@ gap. The baseline is that of integrated gradients, and the score of a unit the m
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from explainers.errors import ExplanationError
 from explainers.methods.spec import MethodSpec
 from explainers.results.attribution import Attribution, floats
 
@@ -50,8 +51,9 @@ DEEPLIFT = MethodSpec(
         "taken apart into squares, roots and quotients.",
         "Captum has no rules for GELU, softmax in attention, products and layer norms, and takes their gradient: where "
         "the model is sure, the sum of its scores misses most of the rise of the probability.",
-        "What has no rule keeps its gradient: the choice of experts, attention in one fused step, maxima, and "
-        "functions whose derivative a model writes itself, as Bloom. The gap says how much that is on an input.",
+        "What has no rule keeps its gradient, such as attention in one fused step, maxima, Einstein sums, and "
+        "functions whose derivative a model writes itself, such as Bloom's GELU. The gap says how much that is on an "
+        "input. Mixtures of experts are refused: the tokens of text and baseline go through different experts.",
     ),
     passes=lambda _units, _samples, _steps: 2,
 )
@@ -69,6 +71,11 @@ class DeepLift:
         from explainers.attribution.multipliers import Multipliers
         from explainers.models.batching import memory_errors
 
+        if any("experts" in name.split(".") for name, _ in model.module.named_modules()):
+            raise ExplanationError(
+                f"DeepLIFT compares a text with its baseline token by token, and {model.name} sends them to different "
+                "experts."
+            )
         units = len(encoding.units)
         masks = torch.stack([torch.ones(units), torch.zeros(units)]).requires_grad_(True)
         with memory_errors(), Multipliers():

@@ -18,7 +18,8 @@ ELEMENTWISE = frozenset(
     (
         *("celu", "elu", "gelu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_sigmoid", "mish", "relu"),
         *("relu6", "selu", "sigmoid", "silu", "softplus", "softsign", "tanh", "tanhshrink"),
-        *("abs", "clamp", "erf", "exp", "log", "log1p", "pow", "reciprocal", "rsqrt", "sqrt", "square", "__rpow__"),
+        *("abs", "clamp", "clamp_max", "clamp_min", "erf", "exp", "log", "log1p", "pow", "reciprocal", "rsqrt", "sqrt"),
+        *("square", "__rpow__"),
     )
 )
 PRODUCTS = ("mul", "multiply", "matmul", "bmm")
@@ -50,6 +51,8 @@ class Multipliers(TorchFunctionMode):
             return quotient(args[1], args[0])
         if name == "softmax" and depends[:1] == [True]:
             return softmax(func, *args, **named)
+        if name == "log_softmax" and depends[:1] == [True]:
+            return softmax(func, *args, logarithms=True, **named)
         if name == "layer_norm" and depends[:1] == [True]:
             return layer_norm(*args, **named)
         return func(*args, **(kwargs or {}))
@@ -70,21 +73,28 @@ def product(function: Function, first: Tensor, second: Tensor) -> Tensor:
 
 
 def quotient(first: Any, second: Tensor) -> Tensor:
-    """Return q = u / v so that Δu = v̄·Δq + q̄·Δv, as for the product u = q·v; u may be constant."""
-    values = first / second
-    return _with_gradient(values, (first - _mean(values) * second) / _mean(second))
+    """Return q = u / v so that Δu = v̄·Δq + q̄·Δv, as for the product u = q·v; u may be constant. Where v̄ is about 0 the
+    derivative stays."""
+    values: Tensor = first / second
+    mean = _mean(second)
+    crossing = mean.abs() <= CLOSE_TO_ZERO * second.detach().abs()
+    line = (first - _mean(values) * second) / mean.where(~crossing, 1)
+    return values.where(crossing, _with_gradient(values, line))
 
 
-def softmax(function: Function, inputs: Tensor, *dims: int, **named: Any) -> Tensor:
-    """Return p = softmax(z) so that Δp_i = λ_i (Δz_i - Σ_j λ_j Δz_j / Σ_j λ_j) with λ_i = Δp_i / Δ log p_i."""
+def softmax(function: Function, inputs: Tensor, *dims: int, logarithms: bool = False, **named: Any) -> Tensor:
+    """Return p = softmax(z) so that Δp_i = λ_i (Δz_i - Σ_j λ_j Δz_j / Σ_j λ_j) with λ_i = Δp_i / Δ log p_i; or, with
+    `logarithms`, log p so that Δ log p_i = Δz_i - Σ_j λ_j Δz_j / Σ_j λ_j."""
     values, (dim, *_) = function(inputs, *dims, **named), (*dims, named.get("dim"))
-    after, before = _ends(values)
-    logarithms = after.log() - before.log()
-    apart = logarithms.abs() > CLOSE_LOGARITHMS  # not where both are 0
-    means = _twice(((after - before) / logarithms.where(apart, 1)).where(apart, (after + before) / 2))  # λ
-    finite = inputs.where(means > 0, 0)  # what is not attended to may be -∞
+    logs = inputs.detach().log_softmax(dim, named.get("dtype"))  # finite also where p is too small for a number
+    (after, before), (one, other) = _ends(logs.exp()), _ends(logs)
+    rises = one - other
+    apart = rises.abs() > CLOSE_LOGARITHMS  # not where both are -∞, of which the difference is none
+    means = _twice(((after - before) / rises.where(apart, 1)).where(apart, (after + before) / 2))  # λ
+    finite = inputs.where(logs > -torch.inf, 0)  # what is not attended to may be -∞
     weighted = (means * finite).sum(dim, keepdim=True) / means.sum(dim, keepdim=True)
-    return _with_gradient(values, means * (finite - weighted))
+    line = finite - weighted
+    return _with_gradient(values, line if logarithms else means * line)
 
 
 def layer_norm(

@@ -170,7 +170,8 @@ class Level:
         values, low, high = np.split(asked, [len(masks), len(masks) + len(contexts)])
         shares = own.mean(axis=1)
         own = np.vstack([np.zeros((1, players), dtype=bool), np.ones((1, players), dtype=bool), own])
-        possible = float((2 ** (players - 1) - 1) * 2 ** len(np.unique(coalitions[~inside])))
+        others = len(np.unique(coalitions[~inside]))
+        possible = (2.0 ** min(players - 1, 500) - 1) * 2.0 ** min(others, 500)  # below the largest number
         about_mean = values - low[beside] - shares * (high - low)[beside]
         return cls(
             own,
@@ -191,7 +192,8 @@ class Level:
         pairs = np.arange(len(self.masks)) // 2
         drawn = rng.exponential(size=pairs[-1] + 1)
         drawn[0] = 1  # nothing and everything are in any sample
-        return self.weights * (1 + self.chance * (drawn[pairs] - 1))
+        weights: Floats = self.weights * (1 + self.chance * (drawn[pairs] - 1))
+        return weights
 
 
 def contexts_of(sentences: int, number: int, rng: np.random.Generator) -> Iterator[Masks]:

@@ -4,7 +4,8 @@ Each method is compared with itself by the ranks that it gives to the units that
 compared: their scale is that of each model's probabilities. Importing this module does not load torch.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ from explainers.comparison.consensus import abstains, spec_of
 from explainers.errors import ExplanationError
 from explainers.methods.registry import select
 from explainers.metrics.agreement import Scores, spearman
-from explainers.models.inputs.encoding import Encoding, Erasure, Unit
+from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision
@@ -174,15 +175,18 @@ def compared(result: MethodResult, comparison: Comparison) -> bool:
 
 
 def shared_units(first: Encoding, second: Encoding) -> tuple[tuple[int, int], ...]:
-    """Return the numbers in both of the units that stand at the same place of the same text, or of the image."""
-    places = {place(unit): number for number, unit in enumerate(second.units)}
-    keys = (place(unit) for unit in first.units)
-    return tuple((number, places[key]) for number, key in enumerate(keys) if key in places)
+    """Return the numbers in both of the units that stand at the same place of the same text, or of the image; of
+    examples, which two prompts may have in other places, those that read the same."""
+    numbers = {place: number for number, place in enumerate(places(second))}
+    return tuple((number, numbers[place]) for number, place in enumerate(places(first)) if place in numbers)
 
 
-def place(unit: Unit) -> tuple[object, ...]:
-    """Return where the unit stands in the input."""
-    return unit.segment, unit.start, unit.end, unit.box
+def places(encoding: Encoding) -> Iterator[tuple[object, ...]]:
+    """Yield for every unit what it is known by in another encoding of the same input."""
+    seen: Counter[str] = Counter()
+    for unit in encoding.units:
+        seen[unit.text] += 1
+        yield (unit.text, seen[unit.text]) if encoding.examples else (unit.segment, unit.start, unit.end, unit.box)
 
 
 def _ranks(scores: Scores) -> list[int]:

@@ -202,8 +202,8 @@ def _first_units_first(comparison: Comparison) -> tuple[float, ...]:
 
 def _plausibility(comparison: Comparison, row: InputRow) -> dict[str, dict[str, float]]:
     """Return by method how far it agrees with what people marked; nothing without marks, where all units are marked or
-    none, and where they are for another class than the predicted one."""
-    if not row.rationale or row.label not in (None, comparison.decision.label):
+    none, where they are for another class than the predicted one, and where examples of the prompt are explained."""
+    if not row.rationale or comparison.decision.encoding.examples or row.label not in (None, comparison.decision.label):
         return {}
     people = [
         Marked(tuple(Span(*span) for span in first), tuple(Span(*span) for span in second))

@@ -57,7 +57,7 @@ class UnitStates:
             if encoding.multimodal:
                 raise ExplanationError("A student that learns from explanations reads text only. Choose a text model.")
             if encoding.examples:
-                raise ExplanationError("A student reads the text, and no prompt. Choose another unit than the example.")
+                raise ExplanationError("A student reads the text, and no prompt. Choose a unit other than the example.")
             if (encoding.texts, encoding.units) not in self.known:
                 self.known[encoding.texts, encoding.units] = self._states(encoding)
         return pad_sequence([self.known[encoding.texts, encoding.units] for encoding in encodings], batch_first=True)

@@ -118,6 +118,32 @@ def test_a_softmax_hands_on_the_whole_difference_also_where_it_is_sure(hidden: f
         assert multipliers[2] == 0
 
 
+@pytest.mark.parametrize("sure", [2.0, 95.0, 104.0, 300.0])  # e^-104 is 0 in fp32
+@pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
+def test_probabilities_and_their_logarithms_add_up_however_small(function: Any, sure: float) -> None:
+    ends = torch.tensor([[sure, 1.0, 0.0], [0.5, 0.0, 2.0]])
+    for number in range(3):
+        multipliers = gradients(lambda x, at=number: function(x, -1)[:, at : at + 1], ends)
+        difference = function(ends[:1], -1)[0, number] - function(ends[1:], -1)[0, number]
+        assert float((multipliers * (ends[0] - ends[1])).sum()) == pytest.approx(float(difference), rel=1e-5, abs=1e-6)
+
+
+def test_a_denominator_that_crosses_zero_keeps_its_value_and_derivative() -> None:
+    ends = torch.tensor([[1.0], [-1.0]], requires_grad=True)
+    with Multipliers():
+        values = 1 / ends
+        (slopes,) = torch.autograd.grad(values[0].sum(), ends)
+    assert values.tolist() == [[1.0], [-1.0]]
+    assert float(slopes[0]) == pytest.approx(-1.0)
+
+
+def test_a_mixture_of_experts_is_refused(bert: FrozenModel) -> None:
+    model = with_network(bert, lambda: BertForSequenceClassification(BertConfig(**SIZE)))
+    model.base.encoder.layer[0].experts = nn.Linear(1, 1)
+    with pytest.raises(ExplanationError, match="sends them to different experts"):
+        DeepLift().attribute(model, model.encode(TEXT), 0)
+
+
 @pytest.mark.parametrize("erasure", ["mask", "zero", "delete"])
 @pytest.mark.parametrize("label", [0, 1, 2])
 def test_the_scores_add_up_to_the_rise_from_the_baseline(large: FrozenModel, erasure: Erasure, label: int) -> None:

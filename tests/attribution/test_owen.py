@@ -63,21 +63,21 @@ def test_a_sentence_of_many_words_is_taken_apart_without_bias() -> None:
     """Fewer masks than there are pairs of a mask and a set of other sentences."""
     coalitions = np.array([0] * 7 + [1, 1, 2, 3, 3])
     answer = interacting(12, seed=4, size=0.3)
-    long_run = np.mean([owen_values(answer, coalitions, 500, seed)[0] for seed in range(300)], axis=0)
+    long_run = np.mean([owen_values(answer, coalitions, 500, seed)[0] for seed in range(100)], axis=0)
     walks = np.zeros(12)
     rng = np.random.default_rng(0)
-    for _ in range(6000):
+    for _ in range(3000):
         order = np.concatenate([rng.permutation(np.flatnonzero(coalitions == one)) for one in rng.permutation(4)])
         kept = np.zeros((13, 12), dtype=bool)
         kept[:, order] = np.tril(np.ones((13, 12), dtype=bool), -1)
         walks[order] += np.diff(answer(kept))
-    assert long_run == pytest.approx(walks / 6000, abs=0.006)
+    assert long_run == pytest.approx(walks / 3000, abs=0.012)
 
 
 def test_the_spread_is_about_the_deviation_between_seeds() -> None:
     coalitions = np.array([0] * 7 + [1] * 6 + [2, 3, 3])
     answer = interacting(16, seed=4, size=0.3)
-    runs = [owen_values(answer, coalitions, 500, seed) for seed in range(60)]
+    runs = [owen_values(answer, coalitions, 500, seed) for seed in range(30)]
     deviation = np.std([scores for scores, _ in runs], axis=0)
     spread = np.mean([draws.std(axis=0) for _, draws in runs], axis=0)
     assert 0.5 < spread[deviation > 1e-6].mean() / deviation[deviation > 1e-6].mean() < 2
@@ -88,6 +88,14 @@ def test_what_adds_up_is_exact() -> None:
     scores, draws = owen_values(lambda masks: masks @ weights, THREE, 100, 0)
     assert scores == pytest.approx(weights, abs=1e-5)
     assert draws == pytest.approx(np.tile(weights, (owen.DRAWS, 1)), abs=1e-5)
+
+
+def test_a_sentence_may_be_very_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owen, "DRAWS", 1)
+    coalitions = np.array([0] * 1100 + [1])
+    scores, draws = owen_values(lambda masks: masks.mean(axis=1), coalitions, 100, 0)
+    assert scores.sum() == pytest.approx(1, abs=1e-5)
+    assert np.isfinite(draws).all()
 
 
 def test_sets_of_other_sentences_are_of_all_sizes_and_never_hold_the_sentence() -> None:

@@ -28,7 +28,7 @@ def short(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Page:
 def test_what_did_not_fit_is_in_its_row_and_can_be_computed(short: Page) -> None:
     late = {row["id"]: row["note"] for row in short.sheet["rows"] if row["status"] == "postponed"}
     assert late == {"lime": "no time within 5 s"}
-    assert any("s: 0 complete, 2 in part, 1 without time. " in caption for caption in short.captions)
+    assert any("s: 0 complete, 2 in part, 1 not started. " in caption for caption in short.captions)
     notes = {row["id"]: row["note"] for row in short.sheet["rows"] if row["status"] == "done"}
     assert notes["occlusion"] == "measured in part in 5 s"
     assert "so far" in short.html

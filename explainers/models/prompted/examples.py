@@ -1,7 +1,8 @@
 """The examples in a prompt, which can be explained as units: which of them carry the answer to the person's text.
 
-Blank lines cut a template into blocks. The block with the slot is the question. An example is a block before it that
-reads like the question with a text in every slot and an answer behind it. Other blocks, such as an instruction, are the
+Blank lines cut a template into blocks. The block with the slot is the question, and goes on after its last slot: there
+the answer is asked for. An example is a block before it that reads like the question with a text in every slot and an
+answer behind it. Other blocks, such as an instruction, are the
 template's own text and never units.
 """
 
@@ -14,7 +15,8 @@ from explainers.models.prompt import PAIR, TEXT
 BLOCK = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
 NO_EXAMPLES = (
     "The prompt has no examples that could be explained. An example is a block of the template, between blank lines, "
-    "that reads like the one with {text}, with a text and an answer filled in."
+    "that reads like the one with {text}, with a text and an answer filled in; after the text the block must go on, as "
+    "with “Label:”."
 )
 SEVERAL = "Two examples of the prompt stand in one block. Put a blank line between them."
 
@@ -34,7 +36,7 @@ def prompt_examples(template: str) -> tuple[PromptExample, ...]:
     question = next(number for number, (_, end) in enumerate(blocks) if slot < end)
     around = re.split(f"{re.escape(TEXT)}|{re.escape(PAIR)}", template[slice(*blocks[question])])
     around = [part.strip() for part in around]
-    if not any(around):  # every block would read like it
+    if not around[-1]:  # the answer is asked for in another block, or every block with a text would read like it
         raise ExplanationError(NO_EXAMPLES)
     alike = re.compile(r"\s*\S.*?\s*".join(map(re.escape, around)) + r"\s*\S.*", re.DOTALL)
     begin = re.compile(f"^{re.escape(around[0])}" if around[0] else re.escape(next(filter(None, around))), re.MULTILINE)

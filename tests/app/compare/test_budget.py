@@ -43,7 +43,7 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
     assert answer_of(short).provisional
     assert short.seconds_missing > 0
     assert views.budget_line(short).startswith("3 methods in ")
-    assert "without time. The rest takes about" in views.budget_line(short)
+    assert "not started. The rest takes about" in views.budget_line(short)
 
 
 def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run) -> None:

@@ -10,15 +10,21 @@ import pytest
 import torch
 
 from explainers import ExplanationError, explain, load
+from explainers.annotations.judged import marked_units
+from explainers.annotations.records import Marked, Span
 from explainers.attribution.given import unit_scores
 from explainers.comparison.runner import example_of
+from explainers.comparison.two_models import shared_units
 from explainers.datasets.example import Example
+from explainers.datasets.labelled_rows import InputRow
+from explainers.evaluation.explain_batch import SetPlan, explain_row
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.prompt import Prompt, prompt_named
 from explainers.models.prompted.examples import has_examples, prompt_examples
 from explainers.models.prompted.model import PromptedModel
 from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
+from explainers.results.settings import Settings
 from tests.models.prompted.conftest import write_byte_level
 
 CLASSES = {"no": "old", "yes": "new"}
@@ -73,6 +79,8 @@ def test_an_example_is_a_block_that_reads_like_the_question_with_its_answer(
         (f"the story was here\n\n{QUESTION}", "The prompt has no examples"),
         (f"{SHOTS[0]}\n{QUESTION}", "The prompt has no examples"),
         ("a film\n\n{text}", "The prompt has no examples"),
+        ("Q: a film\n\nQ: {text}", "The prompt has no examples"),
+        ("Q:\na film\n\nA: old\n\nQ:\n{text}\n\nA:", "after the text the block must go on"),  # the answer would stay
         (f"{SHOTS[0]}\n{SHOTS[1]}\n\n{QUESTION}", "Two examples of the prompt stand in one block"),
         ("a film => old\nthe plot => new\n\n{text} =>", "Two examples of the prompt stand in one block"),
     ],
@@ -99,6 +107,23 @@ def test_the_examples_are_the_units_and_the_text_stays(opened: Callable[..., Pro
     assert example_of(encoding) == Example(TEXT)
     with pytest.raises(ExplanationError, match="These scores are about the text"):
         unit_scores(encoding, [(0, 0, 3)], [1.0], signed=True)
+    with pytest.raises(ExplanationError, match="The marks are in the text"):
+        marked_units(Marked((Span(0, 3),)), encoding)
+
+
+def test_marks_in_the_text_judge_no_examples(opened: Callable[..., PromptedModel]) -> None:
+    row = InputRow("a", TEXT, rationale=((((0, 3),), ()),))
+    for unit in ("example", "word"):
+        plan = SetPlan(("occlusion",), Settings(unit=unit, erasure="delete"))  # type: ignore[arg-type]
+        methods = explain_row(opened(), plan, row)["methods"]
+        assert ("plausibility" in methods["occlusion"]) is (unit == "word")
+
+
+def test_examples_that_read_the_same_are_the_same_in_another_prompt(opened: Callable[..., PromptedModel]) -> None:
+    one = opened().encode(TEXT, "example")
+    other = opened("\n\n".join((SHOTS[2], SHOTS[1].replace("bright", "loud"), SHOTS[0], QUESTION)))
+    assert shared_units(one, other.encode(TEXT, "example")) == ((0, 2), (2, 0))
+    assert shared_units(one, one) == ((0, 0), (1, 1), (2, 2))
 
 
 @pytest.mark.parametrize("kept", [(0,), (1, 2), (), (0, 1, 2)])
