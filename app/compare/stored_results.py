@@ -180,7 +180,7 @@ def titles(model: str, *, multimodal: bool = False) -> list[str]:
         for example in curated_examples()
         if bool(example.image) is multimodal and texts in (None, 1 if example.pair is None else 2)
     ]
-    return [*(of_model or of_kind), OWN_TEXT]
+    return [*dict.fromkeys(of_model or of_kind), OWN_TEXT]
 
 
 def _texts_of_prompt(model: str) -> int | None:

@@ -38,7 +38,11 @@ class StoredResult:
 
 
 def stored_path(curated: CuratedExample) -> Path:
-    return STORED / curated.model / f"{re.sub(r'[^a-z0-9]+', '-', curated.title.lower()).strip('-')}.json"
+    return (
+        STORED
+        / curated.model.replace(":", "-")
+        / f"{re.sub(r'[^a-z0-9]+', '-', curated.title.lower()).strip('-')}.json"
+    )
 
 
 def read_stored(curated: CuratedExample) -> StoredResult | None:

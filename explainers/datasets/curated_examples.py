@@ -1,4 +1,4 @@
-"""The examples that come with the embedded models (assets/examples.json)."""
+"""The examples that come with the embedded models (assets/examples.json), and some of them for SmolLM2."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ EXAMPLES, IMAGES = ASSETS / "examples.json", ASSETS / "images"
 
 @dataclass(frozen=True)
 class CuratedExample:
-    """A text, a pair of texts, or a text with an `image` (its file's name), for an embedded model.
+    """A text, a pair of texts, or a text with an `image` (its file's name), for one model; the same title is the same
+    input, also for another model.
 
     `explanations` are reasons that people or the generator gave, `label` is the number of the correct class of that
     model where it is known, `why` says what the example shows.

@@ -28,7 +28,7 @@ MOST_SHOWN = 10  # differences of one example
 
 
 def stored_results_command(
-    model: Annotated[str, typer.Option(help="Only the examples of this bundle.")] = "",
+    model: Annotated[str, typer.Option(help="Only the examples of this model.")] = "",
     example: Annotated[str, typer.Option(help="Only the example with this title.")] = "",
     narrator: Annotated[
         str, typer.Option(help="Only add the sentence of this narrator to what is stored, or replace it there.")
@@ -64,12 +64,22 @@ def chosen(model: str, title: str) -> "list[CuratedExample]":
     from explainers.datasets.curated_examples import curated_examples
 
     examples = [
-        example for example in curated_examples() if model in ("", example.model) and title in ("", example.title)
+        example
+        for example in curated_examples()
+        if model in ("", example.model) and title in ("", example.title) and (model or is_here(example.model))
     ]
     if not examples:
         titles = ", ".join(repr(example.title) for example in curated_examples() if model in ("", example.model))
         raise ExplanationError(f"There is no such example. Choose one of: {titles or 'those of another model'}.")
     return examples
+
+
+def is_here(model: str) -> bool:
+    """Return whether a model of a curated example can be loaded: what stands on SmolLM2 needs it in the store."""
+    from explainers.models.bundle_cards import bundle_names
+    from explainers.models.prompt import version_on_card
+
+    return model in bundle_names() or bool(version_on_card(model))
 
 
 def computed(curated: "CuratedExample", methods: "Sequence[str] | None" = None) -> "StoredResult":
@@ -87,7 +97,8 @@ def computed(curated: "CuratedExample", methods: "Sequence[str] | None" = None) 
 
     known = example_of(curated)
     given = Example(known.text, known.pair, image=known.image)
-    model, settings = load(curated.model, device="cpu").pooled(PredictionCache()), Settings()
+    model = load(curated.model, device="cpu").pooled(PredictionCache())
+    settings = Settings(erasure=model.default_erasure)
     comparison = compare(model, given, methods, label=None, settings=settings)
     fought = separable_duel(comparison, MaskedPredictor(model, comparison.decision.encoding, settings.erasure))
     return storable(curated, replace(comparison, duels=() if fought is None else (fought,)))

@@ -25,15 +25,23 @@ def test_a_session_opens_with_the_first_example(page: Any) -> None:
 
 
 def test_titles_are_unique_and_every_example_has_a_text() -> None:
-    every = [sample.title for sample in curated_examples()]
+    every = [(sample.model, sample.title) for sample in curated_examples()]
     assert len(set(every)) == len(every)
+    inputs = {(sample.title, sample.text, sample.pair, sample.image) for sample in curated_examples()}
+    assert len(inputs) == len({title for _, title in every})  # a title is one input, whichever model answers it
     assert all(sample.text.strip() for sample in curated_examples())
     assert all((sample.pair is not None) == (sample.model == "nli") for sample in curated_examples())
 
 
 @pytest.mark.parametrize(
     ("model", "offered"),
-    [("sst2", {"sst2"}), ("sst2-ivra-comp", {"sst2"}), ("nli", {"nli"}), ("owner/model", {"sst2", "nli"})],
+    [
+        ("sst2", {"sst2"}),
+        ("sst2-ivra-comp", {"sst2"}),
+        ("nli", {"nli"}),
+        ("smollm2:completion", {"smollm2:completion"}),
+        ("owner/model", {"sst2", "nli"}),
+    ],
 )
 def test_a_model_offers_its_own_examples_and_one_without_any_all(model: str, offered: set[str]) -> None:
     assert titles(model) == [*(example.title for example in curated_examples() if example.model in offered), OWN_TEXT]
