@@ -198,6 +198,7 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
         overlap = st.number_input("People per item", 1, projects.MOST_OVERLAP, 2, key="project overlap", help=OVERLAP)
     with right:
         blind = st.toggle("Blind", value=True, key="project blind", help=BLIND)
+    problem = st.container()  # above the button, which may be at the lower end of the window
     if not st.button("Create the project", type="primary", key="create project"):
         return None
     try:
@@ -213,7 +214,8 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
         with st.spinner("Storing the items"):
             made = create_with_annotations(store, spec, read.items, read.annotations, account)
     except ExplanationError as error:
-        plain_text.error(str(error))
+        with problem:
+            plain_text.error(str(error))
         return None
     return made
 

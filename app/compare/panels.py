@@ -164,7 +164,8 @@ def changes(run: Run, sort: str) -> None:
         state.taken_back = ""
     multimodal = run.request.example.image is not None
     with st.container(horizontal=True, vertical_alignment="center"):
-        unit = "a word or patch" if multimodal else f"a {run.request.settings.name_of_unit}"
+        name = run.request.settings.name_of_unit
+        unit = "a word or patch" if multimodal else f"an {name}" if name == "example" else f"a {name}"
         if count:
             erased = f"{count} removed ({run.request.settings.erasure}). Press {unit} again to restore it."
             plain_text.caption(erased)

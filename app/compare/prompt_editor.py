@@ -110,9 +110,9 @@ def show(line: Container) -> None:
                 help=READ_HELP,
             )
             st.checkbox("As a message in the model's chat format", **form.widget("chat"))
+            if form.problem:  # above the button, which is at the lower end of the window
+                plain_text.error(form.problem)
             st.form_submit_button("Use this prompt", type="primary", on_click=_use)
-        if form.problem:
-            plain_text.error(form.problem)
         st.caption("Prompts are saved on this machine, so that the address of the page finds them again.")
 
 

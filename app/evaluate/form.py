@@ -125,6 +125,8 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
         )
     except DataUnavailable as error:  # an image that is damaged behind its header
         return f"{line}. The time is unknown: {typical.image}: {error}{few}"
+    if seconds is None:
+        return f"{line}. The time is unknown: the model reads nothing in line {typical.line:,}.{few}"
     takes = (inputs * passes + again) * seconds
     shorter = SHORTER if takes > LONG else ""
     return f"{line}, about {duration(takes)} on this machine.{shorter}{few}"
@@ -190,14 +192,17 @@ def _seconds_per_pass(
     text: str,
     pair: str | None,
     _image: InputImage | None = None,
-) -> float:
-    """Return the seconds of one pass in a batch, measured with random masks of an input. The first batch warms up."""
+) -> float | None:
+    """Return the seconds of one pass in a batch, measured with random masks of an input; None where it has no units.
+    The first batch warms up."""
     import time
 
     from explainers.datasets.example import Example
 
     encoding = _model.encode(Example(text, pair, image=_image), windows=True)
-    keeps = np.random.default_rng(0).random((TRIED, max(len(encoding.units), 1))) < 0.5
+    if not encoding.units:
+        return None
+    keeps = np.random.default_rng(0).random((TRIED, len(encoding.units))) < 0.5
     _model.probabilities(encoding, keeps)
     started = time.perf_counter()
     _model.probabilities(encoding, keeps)

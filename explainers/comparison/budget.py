@@ -53,8 +53,8 @@ class Budget:
         return OVERHEAD * passes * meter.passes_per_answer * meter.seconds / meter.calls
 
     def allows(self, passes: float, *, fewest: int = FEWEST) -> bool:
-        """Return whether so many passes fit into what is left."""
-        return self.takes(passes, fewest=fewest) <= self.left
+        """Return whether so many passes fit into what is left; none always do."""
+        return not passes or self.takes(passes, fewest=fewest) <= self.left
 
     def seconds_left(self, expected: int) -> float | None:
         """Return about how many seconds the run takes from here on, where it needs so many passes in all and has the
@@ -126,7 +126,7 @@ def first_passes(spec: MethodSpec, settings: Settings, units: int, unasked: int)
         passes = 0  # it improves from its first step on
     if spec.kind in ASK_MASKS:
         return min(passes + curve_passes(units, unasked), unasked)
-    return passes * (WITH_GRADIENTS if spec.kind == "gradients" else 1) + curve_passes(units, unasked)
+    return max(passes * (WITH_GRADIENTS if spec.kind == "gradients" else 1) + curve_passes(units, unasked), 1)
 
 
 def curve_passes(units: int, unasked: int) -> int:

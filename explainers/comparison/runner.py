@@ -246,7 +246,7 @@ def run_narrators(
         if decision.settings.unit in ("sentence", "example"):
             yield Failure(name, WORDS_ONLY)
             continue
-        if not budget.allows(0):
+        if budget.left < 0:
             yield Postponed(name)
             continue
         try:

@@ -123,6 +123,11 @@ class SampledRows:
         return tuple(row for _, _, row in sorted(self.heap, key=lambda entry: entry[1]))
 
 
+def is_visible(text: str) -> bool:
+    """Return whether a text has a character that a reader sees: not only spaces, control and zero-width characters."""
+    return any(character.isprintable() and not character.isspace() for character in text)
+
+
 def _characters(row: InputRow) -> int:
     spans = sum(1 + len(of_text) + len(of_pair) for of_text, of_pair in row.rationale)
     return len(row.id) + len(row.text) + len(row.pair or "") + len(row.image) + SPAN * spans
@@ -282,8 +287,8 @@ class _RowReader:
         marked = cells[columns.rationale].strip() if columns.rationale else ""
         if not marked:  # its offsets are those of the text as it is
             text, pair = text.strip(), pair and pair.strip()
-        if not text.strip() or (pair is not None and not pair.strip()):
-            raise DataUnavailable(f"Line {line:,} has no {'second text' if text.strip() else 'text'}.")
+        if not is_visible(text) or (pair is not None and not is_visible(pair)):
+            raise DataUnavailable(f"Line {line:,} has no {'second text' if is_visible(text) else 'text'}.")
         length = len(text) + len(pair or "")
         if length > LONGEST:
             raise DataUnavailable(f"Line {line:,} has {length:,} characters; each input may have at most {LONGEST:,}.")

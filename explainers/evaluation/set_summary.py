@@ -300,8 +300,10 @@ def _sentence(best: str, level: Sequence[str], others: int, passes: Mapping[str,
     if passes[cheapest] < CHEAPER * passes[best]:
         share = round(100 * passes[cheapest] / passes[best])
         rest = _are_level([method for method in level if method != cheapest])
-        return f"{name}; {name_of(cheapest)} is level at {share} % of the cost.{f' {rest} too.' if rest else ''}"
-    return f"{name}; {_are_level(level)} and cost no less."
+        also = f" {rest} with it too." if rest else ""
+        return f"{name} has the most evidence; {name_of(cheapest)} is level with it at {share} % of its cost.{also}"
+    costs = "costs" if len(level) == 1 else "cost"
+    return f"{name} has the most evidence; {_are_level(level)} with it and {costs} no less."
 
 
 def _are_level(methods: Sequence[str]) -> str:

@@ -274,12 +274,16 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
     return [*filter(None, sentences), *(f"{line}." for line in lines if line)]
 
 
+LONGER = {"example": "A prompt with more examples", "sentence": "The same text by word, a longer one"}
+
+
 def advice(answer: Answer, comparison: "Comparison") -> str:
     """Return what can be tried where nothing can be told; empty where there is an answer, or one is to come."""
     if answer.status != "open" or answer.undecided:
         return ""
     if answer.refusal and not answer.words:
-        return "A longer input, another class or other methods may be judged." if comparison.results else ""
+        more = LONGER.get(comparison.decision.settings.unit, "A longer input")
+        return f"{more}, another class or other methods may be judged." if comparison.results else ""
     return "Another operator, a longer text, or units that act together may show more."
 
 

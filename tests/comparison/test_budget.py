@@ -167,6 +167,23 @@ def test_few_units_have_few_masks_so_that_an_answer_needs_little_time(bert: Froz
     assert comparison.answer.status != "pending"
 
 
+def test_what_asks_nothing_new_is_done_although_the_time_is_over(bert: FrozenModel) -> None:
+    """Of four units all masks were asked before; a method of gradients has then taken all of the time."""
+    methods = ("attention_mean", "occlusion", "integrated_gradients", "lime", "kernel_shap")
+    model, meter = with_pool(bert), Meter()
+    decision, probabilities = decide(model, "the film was good", settings=Settings(steps=5))
+    comparison = Comparison(decision, probabilities, order=methods, budget=60.0)
+    budget = Budget(60.0, meter)
+    for event in run(model, decision, select(methods), meter, narrators=(), budget=budget):
+        comparison = comparison.with_event(event)
+        if isinstance(event, MethodResult) and event.method == "integrated_gradients":
+            budget.seconds = 0.0
+    for method in ("lime", "kernel_shap"):
+        result = comparison.result(method)
+        assert result is not None
+        assert not result.attribution.ended_early
+
+
 def test_measuring_takes_at_most_the_masks_that_there_are() -> None:
     assert measuring(19, 5) == 2 * (5 + 10)  # of 1 and of 3 units
     assert measuring(19, 100) == 19 * 2 * 5
@@ -244,6 +261,9 @@ def test_the_pace_is_that_of_the_passes_and_waiting_does_not_count() -> None:
     assert budget.takes(1000) == pytest.approx(12.0)
     assert budget.allows(1600)
     assert not budget.allows(1700)
+    over = Budget(20.0, meter, began=budget.began - 30.0)
+    assert over.allows(0)
+    assert not over.allows(1)
     waited = Budget(20.0, Meter(waited=7.0), began=budget.began - 10.0)
     assert waited.spent == pytest.approx(3.0, abs=0.5)
     assert Budget(20.0, Meter(calls=3, seconds=30.0)).takes(1000) == 0.0

@@ -282,6 +282,9 @@ def test_the_sentences_say_everything_and_nothing_of_what_is_pending() -> None:
 def test_what_can_be_tried_is_said_where_nothing_can_be_told() -> None:
     assert "Another operator" in advice(OPEN, COMPARISON)
     assert "A longer input" in advice(REFUSED, COMPARISON)
+    for unit, more in (("example", "A prompt with more examples,"), ("sentence", "The same text by word,")):
+        decision = SimpleNamespace(settings=Settings(unit=unit))  # type: ignore[arg-type]
+        assert advice(REFUSED, SimpleNamespace(decision=decision, results=(1,))).startswith(more)  # type: ignore[arg-type]
     assert advice(SUPPORTED, COMPARISON) == ""
 
 
