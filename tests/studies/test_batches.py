@@ -6,11 +6,15 @@ import torch
 
 from explainers.models.frozen_model import FrozenModel
 from explainers.studies.speed import batches as study
-from explainers.studies.speed.batches import Batch, batches, recorded, saved
+from explainers.studies.speed.batches import NetworkPass, batches, recorded, saved
 
 
 def test_time_is_saved_only_where_a_batch_is_slower_than_its_rows_in_a_full_one() -> None:
-    some = [Batch(4, 0.08, gradient=False), Batch(60, 0.6, gradient=False), Batch(20, 0.12, gradient=False)]
+    some = [
+        NetworkPass(4, 0.08, gradient=False),
+        NetworkPass(60, 0.6, gradient=False),
+        NetworkPass(20, 0.12, gradient=False),
+    ]
     assert saved(some, 0.01) == pytest.approx(0.04 / 0.8)
 
 

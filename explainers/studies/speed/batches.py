@@ -31,7 +31,7 @@ REPEATS = 10
 
 
 @dataclass(frozen=True)
-class Batch:
+class NetworkPass:
     """A pass of the network; with `gradient` it also serves a method that reads gradients or states."""
 
     rows: int
@@ -72,23 +72,23 @@ def batches(name: str, threads: int) -> dict[str, Any]:
     }
 
 
-def rows_of(some: list[Batch]) -> int:
+def rows_of(some: list[NetworkPass]) -> int:
     return sum(batch.rows for batch in some)
 
 
-def time_of(some: list[Batch]) -> float:
+def time_of(some: list[NetworkPass]) -> float:
     return sum(batch.seconds for batch in some)
 
 
-def saved(some: list[Batch], per_row: float) -> float:
+def saved(some: list[NetworkPass], per_row: float) -> float:
     """The share of their time that is left over if every row took as long as in a full batch, `per_row` seconds."""
     return sum(max(0.0, batch.seconds - batch.rows * per_row) for batch in some) / time_of(some)
 
 
 @contextmanager
-def recorded(module: nn.Module) -> Iterator[list[Batch]]:
+def recorded(module: nn.Module) -> Iterator[list[NetworkPass]]:
     """The passes of the network during the block, in one thread."""
-    done: list[Batch] = []
+    done: list[NetworkPass] = []
     started: list[float] = []
 
     def before(_module: nn.Module, _args: Any, _options: Any) -> None:
@@ -97,7 +97,7 @@ def recorded(module: nn.Module) -> Iterator[list[Batch]]:
     def after(_module: nn.Module, _args: Any, options: dict[str, Any], _output: Any) -> None:
         rows = next(value for name in ("input_ids", "inputs_embeds") if (value := options.get(name)) is not None)
         gradient = not torch.is_inference_mode_enabled()
-        done.append(Batch(len(rows), time.perf_counter() - started.pop(), gradient))
+        done.append(NetworkPass(len(rows), time.perf_counter() - started.pop(), gradient))
 
     hooks = [
         module.register_forward_pre_hook(before, with_kwargs=True),

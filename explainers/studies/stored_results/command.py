@@ -77,7 +77,7 @@ def chosen(model: str, title: str) -> "list[CuratedExample]":
 def is_here(model: str) -> bool:
     """Return whether a model of a curated example can be loaded: what stands on SmolLM2 needs it in the store."""
     from explainers.models.bundle_cards import bundle_names
-    from explainers.models.prompt import version_on_card
+    from explainers.models.smollm2 import version_on_card
 
     return model in bundle_names() or bool(version_on_card(model))
 

@@ -16,12 +16,12 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 from explainers import ExplanationError, explain, load
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
-from explainers.models import prompt as prompts
+from explainers.models import smollm2 as smollm2_module
 from explainers.models.model_names import resolve_model_name
-from explainers.models.prompt import Prompt, PromptCard, PromptError, save_prompt, version_on_card
+from explainers.models.prompt import Prompt, PromptCard, PromptError, save_prompt
 from explainers.models.prompted import adapter as adapters
 from explainers.models.prompted.model import PromptedModel
-from explainers.models.smollm2 import _write_card
+from explainers.models.smollm2 import _write_card, version_on_card
 from explainers.models.text.base_weights import sha256
 from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
@@ -278,7 +278,7 @@ def carded(folder: Path) -> Path:
 
 def test_the_version_of_smollm2_is_known_before_it_is_loaded(smollm2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = Prompt("{text} is", {"no": "old", "yes": "new"})
-    monkeypatch.setattr(prompts, "prompt_named", lambda _: shipped)
+    monkeypatch.setattr(smollm2_module, "prompt_named", lambda _: shipped)
     version = opened("smollm2", shipped).version
     assert version_on_card("smollm2:sst2") == version
     assert version_on_card("smollm2:unknown") == version_on_card("owner/model:sst2") == ""
