@@ -88,7 +88,10 @@ class Owen:
 
 
 def coalitions_of(encoding: "Encoding") -> NDArray[np.int64]:
-    """The number of each unit's coalition, (units,): that of its sentence in order, and one for all patches."""
+    """The number of each unit's coalition, (units,): that of its sentence in order, and one for all patches. Each
+    example of a prompt is one of its own."""
+    if encoding.examples:
+        return np.arange(len(encoding.units))
     sentences = [-1 if unit.box is not None else encoding.sentence_of(unit) for unit in encoding.units]
     numbers: NDArray[np.int64] = np.unique(sentences, return_inverse=True)[1].astype(np.int64)
     return numbers

@@ -151,7 +151,7 @@ def _confidence(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]])
     encoding = comparison.decision.encoding
     if comparison.decision.target.is_contrast:
         return {"no_confidence": CONTRAST_NOT_MEASURED}
-    if comparison.decision.settings.unit in ("sentence", "example"):
+    if not comparison.decision.settings.by_word:
         return {"no_confidence": SENTENCES_NOT_MEASURED}
     units = len(encoding.units)
     shared = agreement(list(rows.values()), compared_count(units))

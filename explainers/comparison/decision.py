@@ -107,7 +107,7 @@ def checked_encoding(model: FrozenModel, example: Example, settings: Settings) -
     requirements.check_image(model.name, example, multimodal=model.multimodal)
     requirements.check_text_count(model.name, model.input_names, example)
     encoding = encode_units(model, example, settings)
-    words = model.encode(example, windows=True) if settings.unit in ("sentence", "example") else encoding
+    words = encoding if settings.by_word else model.encode(example, windows=True)
     requirements.check_words_present(model.name, model.input_names, example, {unit.segment for unit in words.units})
     warning = input_warnings(model.name, words, model.unknown, english_only=model.english_only)
     return replace(encoding, warning=warning)

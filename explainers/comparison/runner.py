@@ -243,7 +243,7 @@ def run_narrators(
     from explainers.narrative.narrate import narrate
 
     for name in narrators:
-        if decision.settings.unit in ("sentence", "example"):
+        if not decision.settings.by_word:
             yield Failure(name, WORDS_ONLY)
             continue
         if budget.left < 0:

@@ -38,11 +38,8 @@ class StoredResult:
 
 
 def stored_path(curated: CuratedExample) -> Path:
-    return (
-        STORED
-        / curated.model.replace(":", "-")
-        / f"{re.sub(r'[^a-z0-9]+', '-', curated.title.lower()).strip('-')}.json"
-    )
+    model, title = (re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") for name in (curated.model, curated.title))
+    return STORED / model / f"{title}.json"
 
 
 def read_stored(curated: CuratedExample) -> StoredResult | None:

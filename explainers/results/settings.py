@@ -65,6 +65,11 @@ class Settings:
         return self.unit, self.opened
 
     @property
+    def by_word(self) -> bool:
+        """Return whether every unit is a word or a part of one, so that what speaks of words can be said of them."""
+        return self.unit in ("word", "token")
+
+    @property
     def name_of_unit(self) -> str:
         """ "word", "token", "sentence", "example", or "unit" for sentences and words together."""
         return "unit" if self.opened else self.unit

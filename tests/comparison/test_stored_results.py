@@ -24,18 +24,14 @@ from explainers.results.packing import OMITTED, packed, unpacked
 from explainers.results.settings import Settings
 from explainers.studies.stored_results import command as command
 from explainers.studies.stored_results.command import computed, differences, with_narrator
-from explainers.training.artifacts import available_artifacts, not_fitted, runnable_narrators
+from explainers.training.artifacts import not_fitted, runnable_narrators
+from tests.fitted_version import fitted_version
 
 MODELS = ("sst2", "nli", "scenes")
 QUICK = ("aml", "integrated_gradients", "occlusion")
 HINT = "Write them again with `python -m explainers study stored-results`."
 EXAMPLES = pytest.mark.parametrize("curated", curated_examples(), ids=lambda each: f"{each.model}, {each.title}")
 pytestmark = pytest.mark.skipif(not set(MODELS) <= set(bundle_names()), reason="not all bundles are in assets/bundles")
-
-
-def fitted_version(model: str) -> str:
-    """The version to which what comes with a prompt was fitted, which needs no SmolLM2 on this machine."""
-    return str(available_artifacts(model, "")[0].card["model"]["version"]) if ":" in model else ""
 
 
 @cache

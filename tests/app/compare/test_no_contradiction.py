@@ -29,17 +29,13 @@ from explainers.report.text import escaped
 from explainers.results.answer import CONSENSUS, LEVEL, Answer, Null
 from explainers.results.comparison import Comparison
 from explainers.results.settings import Settings
-from explainers.training.artifacts import available_artifacts, not_fitted
+from explainers.training.artifacts import not_fitted
+from tests.fitted_version import fitted_version
 
 MODELS = {"sst2", "nli", "scenes"}
 EXAMPLES = pytest.mark.parametrize("curated", curated_examples(), ids=lambda each: f"{each.model}, {each.title}")
 pytestmark = pytest.mark.skipif(not set(bundle_names()) >= MODELS, reason="not all bundles are in assets/bundles")
 TESTED = ["consensus", "supported", "differs", "random", ""]
-
-
-def fitted_version(model: str) -> str:
-    """The version to which what comes with a prompt was fitted, which needs no SmolLM2 on this machine."""
-    return str(available_artifacts(model, "")[0].card["model"]["version"]) if ":" in model else ""
 
 
 @cache

@@ -13,6 +13,7 @@ from explainers import ExplanationError, explain, load
 from explainers.annotations.judged import marked_units
 from explainers.annotations.records import Marked, Span
 from explainers.attribution.given import unit_scores
+from explainers.attribution.owen import coalitions_of
 from explainers.comparison.runner import example_of
 from explainers.comparison.two_models import shared_units
 from explainers.datasets.example import Example
@@ -109,6 +110,10 @@ def test_the_examples_are_the_units_and_the_text_stays(opened: Callable[..., Pro
         unit_scores(encoding, [(0, 0, 3)], [1.0], signed=True)
     with pytest.raises(ExplanationError, match="The marks are in the text"):
         marked_units(Marked((Span(0, 3),)), encoding)
+
+
+def test_every_example_is_a_coalition_of_its_own(opened: Callable[..., PromptedModel]) -> None:
+    assert coalitions_of(opened().encode(TEXT, "example")).tolist() == [0, 1, 2]
 
 
 def test_marks_in_the_text_judge_no_examples(opened: Callable[..., PromptedModel]) -> None:
