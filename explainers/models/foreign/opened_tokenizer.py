@@ -59,9 +59,9 @@ class RequestFailed(Exception):
 
 
 class LineProcess:
-    """`module` is run with `-m` and answers by `process_limits.serve`. It ends with this object, and with this process.
+    """`module` is run with `-m` and answers by `process_limits`. It ends with this object, and with this process.
 
-    One thread at a time; a process whose `ask` raised has ended.
+    One thread at a time. A process whose `ask` raised has ended, unless it answers in forks.
     """
 
     def __init__(self, module: str) -> None:
@@ -78,6 +78,9 @@ class LineProcess:
         )
         self.close = weakref.finalize(self, _end, self._process, os.getpid())
 
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Raises `ProcessTimeout`, `ProcessEnded` or `RequestFailed`."""
         process = self._process
@@ -88,7 +91,7 @@ class LineProcess:
 
         def end() -> None:
             late.set()
-            process.kill()
+            _kill(process)
 
         timer = Timer(seconds + GRACE, end)
         timer.daemon = True
@@ -98,7 +101,7 @@ class LineProcess:
             stdin.flush()
             answer = json.loads(stdout.readline(LONGEST_ANSWER))
         except (OSError, ValueError) as error:  # the pipe is closed, or half an answer came
-            process.kill()
+            _kill(process)
             if late.is_set() or process.wait() == ALARM:
                 raise ProcessTimeout from error
             raise ProcessEnded from error
@@ -106,14 +109,26 @@ class LineProcess:
             timer.cancel()
         if "error" in answer:
             raise RequestFailed(answer["error"])
+        if "ended" in answer:
+            raise ProcessTimeout if answer["ended"] == "late" else ProcessEnded
         result: dict[str, Any] = answer
         return result
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """Ends it and its forks, which are in its own group."""
+    if process.poll() is not None:
+        return
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def _end(process: "subprocess.Popen[str]", owner: int) -> None:
     if os.getpid() != owner:  # a fork of this process must not end what still serves this one
         return
-    process.kill()
+    _kill(process)
     process.wait()
     for stream in (process.stdin, process.stdout):
         if stream is not None:
@@ -216,6 +231,9 @@ CONFIG = "config.json"
 SETTINGS = (
     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt", "chat_template.jinja", CONFIG
 )  # fmt: skip
+_idle: list[LineProcess] = []  # at most one, which has imported the library
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # its pipes are the parent's
 _remembered: "OrderedDict[str, dict[str, Any]]" = OrderedDict()
 _lock = Lock()
 
@@ -267,7 +285,7 @@ class Opening:
         self._key = _checksum(folder, f"{ends} {chat}")
         with _lock:
             self._answer = _remembered.get(self._key)
-        self._process = None if self._answer else LineProcess(MODULE)
+        self._process = None if self._answer else _taken()
 
     def result(self) -> OpenedTokenizer:
         """Waits for it. Raises `ModelUnavailable` with what is wrong."""
@@ -288,8 +306,9 @@ class Opening:
                 _remembered.popitem(last=False)
 
     def close(self) -> None:
-        if self._process is not None:
-            self._process.close()
+        process, self._process = self._process, None
+        if process is not None:
+            _put_back(process)
 
     def _answered(self) -> dict[str, Any]:
         assert self._process is not None
@@ -306,9 +325,24 @@ class Opening:
         return ModelUnavailable(f"The tokenizer of {self.name!r} {why} Choose another model.")
 
 
+def _taken() -> LineProcess:
+    with _lock:
+        kept = _idle.pop() if _idle else None
+    return kept if kept is not None and kept.is_running() else LineProcess(MODULE)
+
+
+def _put_back(process: LineProcess) -> None:
+    """Where it answered in itself instead of in a fork, it ends: what it has read may have left anything behind."""
+    with _lock:
+        if not _idle and process.is_running() and hasattr(os, "fork"):
+            _idle.append(process)
+            return
+    process.close()
+
+
 @contextmanager
 def opening(name: str, folder: Path, *, ends: bool = False, chat: str | None = None) -> Iterator[Opening]:
-    """The process ends with the block. With `chat`, this message is put into the chat format of the tokenizer.
+    """The block need not take the result. With `chat`, this message is put into the chat format of the tokenizer.
 
     Raises `ModelUnavailable` if the folder holds no tokenizer.
     """

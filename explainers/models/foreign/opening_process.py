@@ -1,10 +1,14 @@
-"""The process in which the library opens a foreign tokenizer, and makes one file of it: a tokenizer.json as text."""
+"""The process in which the library opens foreign tokenizers, and makes one file of each: a tokenizer.json as text.
+
+Its import takes a second, so it stays for the next one; each is opened in a fork, where there are forks.
+"""
 
 import importlib.util
+import os
 from importlib import import_module
 from typing import Any
 
-from explainers.models.foreign.process_limits import library_config, limit_memory, serve
+from explainers.models.foreign.process_limits import library_config, limit_memory, serve, serve_in_forks
 
 LONGEST_MESSAGE = 40_000  # characters of a prompt in the chat format
 MEMORY = 3 * 2**30  # bytes; the conversion of a sentencepiece model with 250,000 pieces takes one
@@ -66,5 +70,8 @@ def without_torch() -> None:
 if __name__ == "__main__":
     without_torch()
     import_module("transformers.models.auto.tokenization_auto")  # while the caller still loads the model
-    limit_memory(MEMORY)
-    serve(open_tokenizer)
+    if hasattr(os, "fork"):
+        serve_in_forks(open_tokenizer, MEMORY)
+    else:
+        limit_memory(MEMORY)
+        serve(open_tokenizer)

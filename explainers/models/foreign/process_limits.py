@@ -9,11 +9,14 @@ The library's configuration object, from the content that was checked and from n
 import json
 import os
 import re
+import select
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+
+IDLE = 600.0  # seconds; it is started again within two
 
 
 def limit_memory(more: int) -> None:
@@ -32,21 +35,50 @@ def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
 
     After an error it answers {"error": …} and ends: native code may have left anything behind. Ends with its input.
     """
-    lines = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing that a library prints gets between the answers
+    lines = _answers()
     for line in sys.stdin:
-        request = json.loads(line)
-        _alarm(request["seconds"])
-        try:
-            result = answer(request)
-        except MemoryError:
-            os._exit(1)
-        except BaseException as error:  # Rust's panics are no `Exception`
-            result = {"error": str(error) or type(error).__name__}
-        print(json.dumps(result), file=lines, flush=True)
-        _alarm(0)
-        if "error" in result:
+        if "error" in _answered(answer, line, lines):
             break
+
+
+def serve_in_forks(answer: Callable[[dict[str, Any]], dict[str, Any]], memory: int) -> None:
+    """As `serve`, each line in a fork of this process that may take `memory` bytes more: what a file does to the fork
+    reaches no later one. A fork that gave no answer is {"ended": "late"} or {"ended": "crashed"}.
+
+    Ends with its input, or when nothing was asked for `IDLE` seconds. Call it with a single thread.
+    """
+    lines = _answers()
+    while select.select([sys.stdin], [], [], IDLE)[0] and (line := sys.stdin.readline()):
+        fork = os.fork()
+        if not fork:
+            sys.stdin.close()
+            limit_memory(memory)
+            _answered(answer, line, lines)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
+        if status:
+            print(json.dumps({"ended": "late" if status == -signal.SIGALRM else "crashed"}), file=lines, flush=True)
+
+
+def _answers() -> TextIO:
+    """Where the answers are written; nothing that a library prints gets between them."""
+    lines = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return lines
+
+
+def _answered(answer: Callable[[dict[str, Any]], dict[str, Any]], line: str, lines: TextIO) -> dict[str, Any]:
+    request = json.loads(line)
+    _alarm(request["seconds"])
+    try:
+        result = answer(request)
+    except MemoryError:
+        os._exit(1)
+    except BaseException as error:  # Rust's panics are no `Exception`
+        result = {"error": str(error) or type(error).__name__}
+    print(json.dumps(result), file=lines, flush=True)
+    _alarm(0)
+    return result
 
 
 def _alarm(seconds: float) -> None:

@@ -7,7 +7,14 @@ import pytest
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.catalog import load
 from explainers.models.foreign import opened_tokenizer
-from explainers.models.foreign.opened_tokenizer import Opening, opening
+from explainers.models.foreign.opened_tokenizer import (
+    LineProcess,
+    Opening,
+    ProcessEnded,
+    ProcessTimeout,
+    RequestFailed,
+    opening,
+)
 
 Change = Callable[[dict[str, object]], None]
 
@@ -35,7 +42,7 @@ def test_what_is_said_of_a_tokenizer(hub_folder: Path) -> None:
 def test_the_same_files_are_opened_once(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with opening("small", hub_folder) as started:
         first = started.result()
-    monkeypatch.setattr(opened_tokenizer, "LineProcess", lambda _module: pytest.fail("a process was started"))
+    monkeypatch.setattr(opened_tokenizer, "_taken", lambda: pytest.fail("a process was asked"))
     with opening("small", hub_folder) as started:
         assert started.result() == first
 
@@ -86,12 +93,56 @@ def test_a_hostile_tokenizer_is_noticed_before_anybody_gets_the_model(changed: C
         load(str(folder))
 
 
-def test_the_opening_process_ends_with_the_block(hub_folder: Path) -> None:
+def test_the_next_files_are_opened_by_the_same_process(hub_folder: Path) -> None:
+    (hub_folder / "merges.txt").write_text("files that are remembered nowhere")
+    with opening("small", hub_folder) as started:
+        first = started._process
+        started.result()
     (hub_folder / "merges.txt").write_text("other files, so that nothing is remembered")
     with opening("small", hub_folder) as started:
-        process = started._process
-    assert process is not None
-    assert process._process.poll() is not None
+        assert first is not None
+        assert started._process is first
+        with opening("small", hub_folder) as beside:
+            assert beside._process is not first
+            assert beside.result() == started.result()
+
+
+ANSWERS = """
+import os, time
+from explainers.models.foreign.process_limits import serve_in_forks
+
+def answer(request):
+    match request["do"]:
+        case "wait":
+            time.sleep(60)
+        case "fill":
+            return {"never": len(bytearray(2**30))}
+        case "crash":
+            os.abort()
+        case "fail":
+            raise ValueError("no such file")
+    return {"process": os.getpid()}
+
+serve_in_forks(answer, 2**29)
+"""
+
+
+def test_what_a_file_does_ends_its_fork_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "answers.py").write_text(ANSWERS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    process = LineProcess("answers")
+    for request, error in (
+        ({"do": "wait"}, ProcessTimeout),
+        ({"do": "fill"}, ProcessEnded),
+        ({"do": "crash"}, ProcessEnded),
+        ({"do": "fail"}, RequestFailed),
+    ):
+        with pytest.raises(error):
+            process.ask(request, 0.5)
+    first, second = (process.ask({"do": "answer"}, 10)["process"] for _ in range(2))
+    assert len({first, second, process._process.pid}) == 3
+    process.close()
+    assert not process.is_running()
 
 
 def test_a_file_too_large_to_be_a_tokenizer_is_refused(hub_folder: Path) -> None:

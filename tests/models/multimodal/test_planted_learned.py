@@ -125,14 +125,8 @@ def test_what_is_planted_comes_first(folders: dict[str, Path], tmp_path: Path, n
 
 
 @pytest.mark.slow
-def test_ciem_ranks_a_patch_of_clip_high_and_higher_without_its_cross_entropy(
-    folders: dict[str, Path], tmp_path: Path
-) -> None:
-    """CLIP reads the class from one token of the text and one of the image, and only there does the cross-entropy reach
-    Z; what is left tells words and patches apart."""
-    means = []
-    for cross_entropy in (True, False):
-        settings = {"epochs": 6, "learning_rate": 1e-3, "cross_entropy": cross_entropy}
-        found = places(folders["clip-mfb"], tmp_path / str(cross_entropy), "clip-mfb", "ciem", settings)
-        means.append(np.mean([place / count for place, count in found]))
-    assert means[1] < means[0] < 0.35  # by chance about 0.5
+def test_ciem_ranks_a_patch_of_clip_high(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Seldom first: CLIP reads the class from one token of the text and one of the image, and only there does the
+    cross-entropy reach Z."""
+    found = places(folders["clip-mfb"], tmp_path, "clip-mfb", "ciem", {"epochs": 6, "learning_rate": 1e-3})
+    assert np.mean([place / count for place, count in found]) < 0.35  # by chance about 0.5
