@@ -156,7 +156,7 @@ def streamlit_in_the_library(root: Path) -> list[str]:
     return [
         f"{name} imports streamlit"
         for name, path in modules(root).items()
-        if name.startswith("explainers") and "streamlit" in {each.split(".")[0] for each in imported(path, name)}
+        if name.startswith("explainers") and "streamlit" in {module.split(".")[0] for module in imported(path, name)}
     ]
 
 

@@ -119,7 +119,7 @@ def _reasons(shown: Sequence[ReasonShares]) -> None:
     st.subheader("Reasons that were read", anchor=False)
     rows = [
         {
-            **({"written by": row.writer or "–"} if any(each.writer for each in shown) else {}),
+            **({"written by": row.writer or "–"} if any(reason.writer for reason in shown) else {}),
             "sentences": row.shares[HOLDS].texts,
             "readers": row.readers,
             **{READ_COLUMNS[question]: _percent(share) for question, share in row.shares.items()},

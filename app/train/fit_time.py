@@ -66,7 +66,7 @@ def _timing(pool: ModelPool, spec: FitSpec, texts: Sequence[Example]) -> "Future
         if model.device != resolve_device(own_device()):
             return None
         recipe = recipe_for(spec)
-        words = sum(len(text.split()) for each in texts for text in each.texts) / len(texts)
+        words = sum(len(text.split()) for example in texts for text in example.texts) / len(texts)
         settings = tuple(pair for pair in spec.settings if pair[0] not in UNTIMED)
         timed = replace(spec, seed=0, variant="", settings=settings).as_json()
         size = min(len(texts), recipe.batch), round(words), any(text.image for text in texts)

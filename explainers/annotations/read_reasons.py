@@ -70,7 +70,9 @@ def _yes(answer: ReadReason, question: str) -> bool:
 def marks_csv(annotations: Sequence[Annotation], annotator: str) -> str:
     """A person's newest marks, a line per sentence with id, and yes, no or ? for each of `READ_QUESTIONS`."""
     own = [
-        (each.item, *answer.judgements.values()) for each, answer in _newest(annotations) if each.annotator == annotator
+        (annotation.item, *answer.judgements.values())
+        for annotation, answer in _newest(annotations)
+        if annotation.annotator == annotator
     ]
     return guarded_csv([("id", *READ_QUESTIONS), *own])
 

@@ -396,4 +396,4 @@ def run_consensus(
 def members(answers: MaskedPredictor, explained: Iterable[Attribution], target: Target) -> list[Scores]:
     """Return the scores of the attributions that take part in the consensus."""
     whole = answers.probabilities(np.ones((1, len(answers.encoding.units)), dtype=bool))
-    return [each.scores for each in explained if takes_part(each, target, predicted=int(whole.argmax()))]
+    return [member.scores for member in explained if takes_part(member, target, predicted=int(whole.argmax()))]

@@ -147,7 +147,8 @@ def two_models(first: Comparison, second: Comparison, narrators: Sequence[str] =
     if not units:
         raise ExplanationError("The two models share no word of this input.")
     ours, theirs = (
-        {result.method: result for result in each.results if compared(result, each)} for each in (first, second)
+        {result.method: result for result in comparison.results if compared(result, comparison)}
+        for comparison in (first, second)
     )
     pairs = []
     for method in ours:
@@ -159,7 +160,7 @@ def two_models(first: Comparison, second: Comparison, narrators: Sequence[str] =
             pairs.append(MethodPair(method, *scores, spearman(*scores)))
     pairs.sort(key=lambda pair: (pair.method != CONSENSUS, pair.agreement))  # the order of all methods first
     had, has = (
-        (*results, *(each.method for each in comparison.narratives if each.method in narrators))
+        (*results, *(narrative.method for narrative in comparison.narratives if narrative.method in narrators))
         for results, comparison in ((ours, first), (theirs, second))
     )
     alone = tuple(name for name in had if name not in has), tuple(name for name in has if name not in had)

@@ -111,7 +111,7 @@ def curve_plot(curves: Sequence[MeanCurves], *, kept: bool) -> Figure:
     percents = [100 * share for share in CURVE_SHARES]
     for curve in curves:
         style, intervals = style_of(curve.method), curve.kept if kept else curve.removed
-        means, lows, highs = zip(*((each.mean, each.low, each.high) for each in intervals), strict=True)
+        means, lows, highs = zip(*((interval.mean, interval.low, interval.high) for interval in intervals), strict=True)
         axis.fill_between(percents, lows, highs, color=style.colour, alpha=0.12, linewidth=0)
         axis.plot(percents, means, color=style.colour, linestyle=DASHES[style.dash])
     axis.set(xlim=(0, 100), ylim=(0, 1.02))

@@ -118,7 +118,7 @@ def test_values_are_those_of_the_definitions_and_so_are_the_resampled_statistics
         assert alpha(items, ordinal=ordinal).value == pytest.approx(expected)
         assert alphas(tables, ordinal=ordinal)[0] == pytest.approx(expected)
     both = [(x, y) for x, y in zip(data[0], data[1], strict=True) if not math.isnan(x + y)]
-    kappa = cohen_kappa_score(*([int(each) for each in side] for side in zip(*both, strict=True)))
+    kappa = cohen_kappa_score(*([int(value) for value in side] for side in zip(*both, strict=True)))
     assert cohen(items, "a", "b").value == pytest.approx(kappa)
     assert kappas(np.sum([confusion(item, "a", "b", known) for item in items], axis=0)[None])[0] == pytest.approx(kappa)
 
@@ -199,7 +199,7 @@ def test_marks_for_opposite_classes_are_not_compared() -> None:
     opposite = [chosen(mark("2", who, word), name) for who, word, name in
                 (("Ann", "good", "positive"), ("Bob", "short", "negative"))]  # fmt: skip
     items = judged_marks(ITEMS, [*same, *opposite])
-    together = judged_marks(ITEMS, [chosen(each, "") for each in (*same, *opposite)])
+    together = judged_marks(ITEMS, [chosen(annotation, "") for annotation in (*same, *opposite)])
     # item 2 shares no mark: it counts only where the classes are not told apart, as 1 hit of 2 marks each
     assert f1(items, "Ann", "Bob", "units").value == 1.0
     assert f1(together, "Ann", "Bob", "units").value == pytest.approx(1 / 2)

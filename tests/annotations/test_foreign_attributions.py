@@ -37,8 +37,8 @@ def line(**fields: object) -> str:
 def only(content: str) -> ForeignAttribution:
     file = read_attributions(content)
     assert file.problems() == ()
-    (each,) = file.attributions
-    return each
+    (attribution,) = file.attributions
+    return attribution
 
 
 def test_a_file_becomes_a_row_that_is_judged_like_all_others(bert: FrozenModel) -> None:
@@ -57,7 +57,7 @@ def test_the_spec_is_known_by_its_id_and_may_lead_but_cannot_be_chosen() -> None
     assert spec.comparable
     assert spec.explains
     assert not spec.is_given
-    assert [each.id for each in select(["lime", "given:b", "people"])] == ["people", "given:b", "lime"]
+    assert [method.id for method in select(["lime", "given:b", "people"])] == ["people", "given:b", "lime"]
     assert not {FROM_FILE.id, PEOPLE.id} & set(METHODS.ids)
     with pytest.raises(ExplanationError, match="needs a file with scores"):
         check_applicable(["given"], Example(TEXT))
@@ -85,14 +85,14 @@ def test_scores_without_a_negative_one_are_masks_unless_the_file_says_otherwise(
 
 
 def test_a_pair_has_the_number_of_the_text_in_each_token() -> None:
-    each = only(line(text_pair="it is bad", tokens=[[4, 8], [6, 9, 1]], scores=[1, 2]))
-    assert each.example == Example(TEXT, "it is bad")
-    assert each.spans == ((0, 4, 8), (1, 6, 9))
+    attribution = only(line(text_pair="it is bad", tokens=[[4, 8], [6, 9, 1]], scores=[1, 2]))
+    assert attribution.example == Example(TEXT, "it is bad")
+    assert attribution.spans == ((0, 4, 8), (1, 6, 9))
 
 
 def test_offsets_in_utf16_are_converted() -> None:
-    each = only(line(text="🙂 good", tokens=[[3, 7], [0, 0]], scores=[1, 0], offsets="UTF-16 code units"))
-    assert each.spans == ((0, 2, 6), (0, 0, 0))
+    attribution = only(line(text="🙂 good", tokens=[[3, 7], [0, 0]], scores=[1, 0], offsets="UTF-16 code units"))
+    assert attribution.spans == ((0, 2, 6), (0, 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_results_in_an_archive_are_methods_of_their_files_names() -> None:
     assert len(file.problems()) == 1
     one = read_scores(content, "results.zip", "lei")
     assert one is not None
-    assert [each.scores for each in one.of(Example(TEXT))] == [(0.0, 0.1, 0.2, 0.3, 0.4)]
+    assert [attribution.scores for attribution in one.of(Example(TEXT))] == [(0.0, 0.1, 0.2, 0.3, 0.4)]
 
 
 def test_a_file_of_items_has_no_scores() -> None:

@@ -49,7 +49,7 @@ ANNOTATIONS = (
     Annotation("p", "b", "Bob", "simulate", 1, 0.5, 2.0, None, skipped=True, comment="'=quoted'"),
     Annotation("p", "d", "Ann", "read", 1, 0.5, 2.0, ReadReason("yes", "?", "no", "yes")),
 )
-every_format = pytest.mark.parametrize("written", EXPORTS, ids=lambda each: each.id)
+every_format = pytest.mark.parametrize("written", EXPORTS, ids=lambda export: export.id)
 
 
 def read_back(written: ExportFormat, items: tuple[Item, ...], annotations: tuple[Annotation, ...]) -> Imported:

@@ -43,7 +43,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20)
 SPANS = st.builds(lambda start, length: Span(start, start + length), st.integers(0, 99), st.integers(1, 9))
 BOXES = st.builds(lambda left, top: (left, top, left + 4, top + 2), st.integers(0, 99), st.integers(0, 99))
-MARKS = st.builds(Marked, *(st.lists(each, max_size=3).map(tuple) for each in (SPANS, SPANS, BOXES)))
+MARKS = st.builds(Marked, *(st.lists(part, max_size=3).map(tuple) for part in (SPANS, SPANS, BOXES)))
 METHODS = st.lists(NAMES, min_size=1, max_size=4, unique=True)
 SCORES = st.integers(1, 5)
 ANSWER_STRATEGIES: dict[Task, st.SearchStrategy[Answer]] = {
@@ -53,7 +53,7 @@ ANSWER_STRATEGIES: dict[Task, st.SearchStrategy[Answer]] = {
     ).map(Rated),
     "rank": METHODS.map(tuple).map(Ranked),
     "simulate": st.builds(Simulated, NAMES, st.integers(0, 99))
-    | METHODS.map(lambda ids: Several(tuple(Simulated(each, 1) for each in ids))),
+    | METHODS.map(lambda ids: Several(tuple(Simulated(method, 1) for method in ids))),
     "inspect": st.builds(Inspected, NAMES, st.just("correct"), MARKS)
     | st.builds(Inspected, NAMES, st.sampled_from(["accept", "reject"])),
     "correct": st.builds(Corrected, NAMES, TEXTS),

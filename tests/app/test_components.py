@@ -11,7 +11,7 @@ def test_every_level_has_its_map() -> None:
         "eta_hat": torch.tensor([0.25, 0.75]),
     }
     figure = heat_maps(levels)
-    drawn = [[list(row) for row in each.z] for each in figure.data]
+    drawn = [[list(row) for row in trace.z] for trace in figure.data]
     assert drawn[0] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]  # a row per head of each layer
     assert drawn[2:] == [[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]], [[0.25], [0.75]]]
     assert [annotation.text for annotation in figure.layout.annotations] == [

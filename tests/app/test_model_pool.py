@@ -199,7 +199,7 @@ def test_two_slow_foreign_models_leave_room_for_embedded_ones_and_the_number_of_
         with pytest.raises(ModelUnavailable, match="3 models are being loaded"):
             pool.model("owner/4")
         silent.set()
-        assert all(each.result(10) is bert for each in waiting)
+        assert all(future.result(10) is bert for future in waiting)
 
 
 def test_whatever_ends_a_load_reaches_those_who_wait_and_the_next_one_tries_again(
@@ -229,4 +229,4 @@ def test_an_empty_part_of_the_variable_admits_no_folder(
         monkeypatch.delenv(model_pool.ROOTS_VARIABLE, raising=False)
     else:
         monkeypatch.setenv(model_pool.ROOTS_VARIABLE, given.replace(":", os.pathsep))
-    assert model_pool.roots() == tuple(Path(each) for each in admitted)
+    assert model_pool.roots() == tuple(Path(folder) for folder in admitted)

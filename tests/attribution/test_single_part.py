@@ -22,10 +22,10 @@ def test_every_word_of_one_text_counts_and_no_word_of_the_other(
 
 def test_it_means_something_for_pairs_and_images_only() -> None:
     specs = select([*ONLY, *PARTS, "lime"])
-    assert [each.id for each in applicable(specs, Example("a", "b"))] == ["lime", *ONLY]
-    assert [each.id for each in applicable(specs, Example("a"))] == ["lime"]
+    assert [spec.id for spec in applicable(specs, Example("a", "b"))] == ["lime", *ONLY]
+    assert [spec.id for spec in applicable(specs, Example("a"))] == ["lime"]
     image = InputImage.of(np.zeros((2, 2, 3), np.uint8))
-    assert [each.id for each in applicable(specs, Example("a", image=image))] == ["lime", *PARTS]
+    assert [spec.id for spec in applicable(specs, Example("a", image=image))] == ["lime", *PARTS]
 
 
 @pytest.mark.parametrize(("method", "scores"), [("first_only", (1.0, 0.0, 0.0)), ("last_only", (0.0, 0.0, 1.0))])

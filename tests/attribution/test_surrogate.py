@@ -62,7 +62,7 @@ def test_estimates_grow_until_the_final_one(bert: FrozenModel, method: Lime | Ke
 
 def test_too_few_samples_for_a_long_text_give_no_estimate_before_the_final_one(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not good " * 6)  # 30 units need 24 masks
-    assert [each.samples for each in Lime(samples=100).refine(bert, encoding, 0)] == [25, 50, 100]
+    assert [estimate.samples for estimate in Lime(samples=100).refine(bert, encoding, 0)] == [25, 50, 100]
 
 
 def test_the_spread_is_the_deviation_of_the_draws(bert: FrozenModel) -> None:

@@ -32,8 +32,8 @@ SETTLED = """(since) => {
   const busy = !app || app.dataset.testScriptState !== "notRunning" || app.dataset.testConnectionState !== "CONNECTED"
   ||
     document.querySelector('[data-testid="stSpinner"], [data-testid="stSkeleton"], [data-stale="true"]') ||
-    document.getAnimations().some((each) => each.playState === "running" && each.effect?.getComputedTiming().endTime <
-    Infinity);
+    document.getAnimations().some((animation) =>
+      animation.playState === "running" && animation.effect?.getComputedTiming().endTime < Infinity);
   if (busy || window.__quietSince === undefined || window.__asked !== since) {
     window.__asked = since;
     window.__quietSince = now;
@@ -43,7 +43,7 @@ SETTLED = """(since) => {
 }"""
 QUIET = 200  # milliseconds for which nothing may move: a rerun that an event has just asked for begins within them
 LOOK = 50  # milliseconds between two looks at what is waited for; `expect` waits for a second where it takes long
-OVER = "() => [...document.querySelectorAll('button')].some(each => each.textContent.includes('Compute again'))"
+OVER = "() => [...document.querySelectorAll('button')].some(button => button.textContent.includes('Compute again'))"
 
 
 def settled(page: Page, quiet: int = QUIET) -> Page:

@@ -185,9 +185,9 @@ def test_several_methods_of_an_item_are_judged_by_keyboard_and_come_back(
     given = {annotation.task: annotation.answer for annotation in made.annotations}
     assert all(isinstance(answer, Several) and len(answer.answers) == 2 for answer in given.values())
     guessed, checked, corrected = (given[task].answers for task in tasks)  # type: ignore[index,union-attr]
-    assert [each.label for each in guessed] == [1, 0]
-    assert [each.verdict for each in checked] == ["accept", "correct"]
-    assert [each.sentence for each in corrected] == ["It is positive because it is good.", "Because of its plot."]
+    assert [guess.label for guess in guessed] == [1, 0]
+    assert [inspection.verdict for inspection in checked] == ["accept", "correct"]
+    assert [revised.sentence for revised in corrected] == ["It is positive because it is good.", "Because of its plot."]
     assert all(len({answer.method for answer in answers}) == 2 for answers in (guessed, checked, corrected))
 
 
@@ -235,7 +235,7 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
         end(app)
     stored = made.annotations
     assert len(stored) == 6
-    assert len({(each.item, each.annotator) for each in stored}) == 6
+    assert len({(annotation.item, annotation.annotator) for annotation in stored}) == 6
 
 
 def test_a_database_that_goes_away_loses_no_mark(
@@ -343,8 +343,8 @@ def test_a_blind_page_receives_no_name_of_a_method(
         page.get_by_role("button", name="JSON lines").click()
     received += [page.content().encode(), Path(str(download.value.path())).read_bytes()]
     assert sockets
-    assert any(b"relatedness" in each for each in received)  # the frames can be read
-    assert [match for each in received for match in TELLING.findall(each)] == []
+    assert any(b"relatedness" in content for content in received)  # the frames can be read
+    assert [match for content in received for match in TELLING.findall(content)] == []
     assert {annotation.task for annotation in made.annotations} == set(ORDER)
     context.close()
 

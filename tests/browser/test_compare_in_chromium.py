@@ -282,7 +282,7 @@ def test_a_word_pressed_on_the_page_that_is_left_does_not_take_the_new_page_away
     page.goto(f"{server}?perturbation=Occlusion&learned=&gradient=&attention=&controls=")
     settled(window.done().page)
     link, word = page.get_by_role("link", name="Methods", exact=True), window.unit("charming")
-    places = [each.bounding_box() for each in (link, word)]
+    places = [element.bounding_box() for element in (link, word)]
     slow.append(True)
     for place in places:
         assert place is not None

@@ -27,14 +27,14 @@ PROBE = """(() => {
   const source = ({ node, previousRect, currentRect }) =>
     [node ? name(node.nodeType === 1 ? node : node.parentElement ?? document.body) : "", previousRect.y, currentRect.y];
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries().filter((each) => window.all || !each.hadRecentInput)) {
+    for (const entry of list.getEntries().filter((shift) => window.all || !shift.hadRecentInput)) {
       window.shift.total += entry.value;
       window.shift.entries.push([entry.value, entry.sources.map(source)]);
     }
   }).observe({ type: "layout-shift", buffered: true });
   const places = new WeakMap();
   const roots = (node) =>
-    [node, ...[...node.querySelectorAll("*")].map((each) => each.shadowRoot).filter(Boolean).flatMap(roots)];
+    [node, ...[...node.querySelectorAll("*")].map((child) => child.shadowRoot).filter(Boolean).flatMap(roots)];
   const pressed = "a[href], button, input, textarea, summary, .unit";
   const visible = { opacityProperty: true, visibilityProperty: true };
   const inside = (node, part) => part?.contains(node) || part?.contains(node.getRootNode().host);
@@ -150,6 +150,6 @@ def test_a_placeholder_is_as_tall_as_its_widget(
 def heights(places: Locator) -> dict[str, float]:
     """By the key of the widget; of what is shown."""
     found = places.evaluate_all(
-        "places => places.map(each => [each.className.match(/st-key-\\S+/)[0], each.getBoundingClientRect().height])"
+        "places => places.map(place => [place.className.match(/st-key-\\S+/)[0], place.getBoundingClientRect().height])"
     )
     return {key: height for key, height in found if height}

@@ -21,7 +21,7 @@ def focused(window: Any, kind: str) -> bool:
     inside: bool = window.page.evaluate(
         """kind => {
             const host = [...document.querySelectorAll("*")].find(
-                each => each.shadowRoot?.querySelector(".crosslight-sheet"));
+                element => element.shadowRoot?.querySelector(".crosslight-sheet"));
             return Boolean(host?.shadowRoot.activeElement?.matches("." + kind));
         }""",
         kind,
@@ -83,14 +83,14 @@ def positions(window: Any) -> dict[str, list[float]]:
     result: dict[str, list[float]] = window.page.evaluate(
         """() => {
             const host = [...document.querySelectorAll("*")].find(
-                each => each.shadowRoot?.querySelector(".crosslight-sheet"));
+                element => element.shadowRoot?.querySelector(".crosslight-sheet"));
             const rows = [...host.shadowRoot.querySelectorAll(".row[data-method], .more")];
             const nodes = [document.querySelector(".bars"), document.querySelector(".answer"), ...rows]
-                .filter(each => each.getBoundingClientRect().height);
+                .filter(node => node.getBoundingClientRect().height);
             const scrolled = document.querySelector("[data-testid=stMain]").scrollTop; // to a button further down
             const place = ({ left, top, width, height }) => [left, top + scrolled, width, height].map(Math.round);
-            return Object.fromEntries(nodes.map((each, i) => [
-                each.dataset.method ?? `${each.className.split(" ")[0]} ${i}`, place(each.getBoundingClientRect())]));
+            return Object.fromEntries(nodes.map((node, i) => [
+                node.dataset.method ?? `${node.className.split(" ")[0]} ${i}`, place(node.getBoundingClientRect())]));
         }"""
     )
     return result

@@ -51,18 +51,18 @@ def test_json_has_everything_that_was_measured() -> None:
     assert set(content["probabilities"]) == {"negative", "neutral", "positive"}
     assert sum(content["probabilities"].values()) == pytest.approx(1)
     assert content["label"] == max(content["probabilities"], key=content["probabilities"].get)
-    assert [each["method"] for each in content["explanations"]] == ["consensus", *FOR_ONE_TEXT]
-    for each in content["explanations"]:
-        assert each["label"] == content["label"]
-        assert [(unit["text"], unit["start"], unit["end"]) for unit in each["units"]] == [
+    assert [explanation["method"] for explanation in content["explanations"]] == ["consensus", *FOR_ONE_TEXT]
+    for explanation in content["explanations"]:
+        assert explanation["label"] == content["label"]
+        assert [(unit["text"], unit["start"], unit["end"]) for unit in explanation["units"]] == [
             ("the", 0, 3),
             ("good", 4, 8),
             ("film", 9, 13),
         ]
-        assert len(each["scores"]) == 3
-        assert each["seconds"] >= 0
-        assert each["model_calls"] >= 0
-        assert set(each["metrics"]) == {metric.id for metric in METRICS}
+        assert len(explanation["scores"]) == 3
+        assert explanation["seconds"] >= 0
+        assert explanation["model_calls"] >= 0
+        assert set(explanation["metrics"]) == {metric.id for metric in METRICS}
 
 
 @pytest.mark.usefixtures("small")
@@ -80,7 +80,7 @@ def test_methods_class_and_settings_are_those_of_the_options() -> None:
         "3",
     )
     content = json.loads(explained(*options, "--json").stdout)
-    assert [each["method"] for each in content["explanations"]] == ["consensus", "lime", "occlusion"]
+    assert [explanation["method"] for explanation in content["explanations"]] == ["consensus", "lime", "occlusion"]
     assert content["label"] == "neutral"
     settings = {
         "unit": "token",
@@ -363,8 +363,10 @@ def test_from_the_shell_the_real_model_answers_in_json() -> None:
     )
     answer = json.loads(result.stdout)
     assert answer["label"] == "positive"
-    for each in answer["explanations"]:
-        assert [text[unit["start"] : unit["end"]] for unit in each["units"]] == [unit["text"] for unit in each["units"]]
+    for explanation in answer["explanations"]:
+        assert [text[unit["start"] : unit["end"]] for unit in explanation["units"]] == [
+            unit["text"] for unit in explanation["units"]
+        ]
     assert result.stderr == ""
 
 

@@ -45,7 +45,7 @@ def error_line(result: Result) -> str:
     return line
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS_WITH_SETS if each != "a head"])
+@pytest.mark.parametrize("command", [name for name in COMMANDS_WITH_SETS if name != "a head"])
 @pytest.mark.parametrize("half", [OPTIONS[:2], OPTIONS[2:]], ids=["format alone", "images alone"])
 def test_format_and_pictures_go_together(command: str, half: tuple[str, ...]) -> None:
     assert error_line(ran(*COMMANDS_WITH_SETS[command], *half)) == (

@@ -67,7 +67,7 @@ def make_comparison(
     checks = run_operator_checks(model, decision, [result.attribution for result in results], Meter())
     return Comparison(
         decision,
-        cast(tuple[float, ...], tuple(float(each) for each in whole)),
+        cast(tuple[float, ...], tuple(float(probability) for probability in whole)),
         tuple(results),
         run_random_control(answers, label, 0) if control else None,
         operator_checks=tuple(checks) if others else (),

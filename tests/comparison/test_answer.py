@@ -59,7 +59,7 @@ def test_methods_that_agree_and_beat_chance_are_supported_together(compared: Com
     assert (result.compared, result.naming) == (3, 2)
     assert result.agreement == pytest.approx(1 / 3)  # two share both, the third shares none with either
     assert result.order == (CONSENSUS, IG, LIME, OCCLUSION)
-    assert [result.group(each) for each in (*result.order, "faml")] == [
+    assert [result.group(method) for method in (*result.order, "faml")] == [
         "consensus",
         "supported",
         "supported",

@@ -199,7 +199,7 @@ def test_sampling_that_has_no_more_time_ends_with_its_estimate(bert: FrozenModel
             break
     else:
         pytest.fail("no budget ended LIME early")
-    whole = [each for each in all_estimates(bert, LONG) if each.samples == lime.attribution.samples]
+    whole = [estimate for estimate in all_estimates(bert, LONG) if estimate.samples == lime.attribution.samples]
     assert lime.attribution.scores == pytest.approx(whole[0].scores, abs=1e-9)
     assert lime.attribution.stage == "final"
     assert lime.attribution.samples < (lime.attribution.samples_at_most or 0)

@@ -218,7 +218,7 @@ def test_every_download_names_both_classes(planted: FrozenModel) -> None:
     plain = explain(planted, TEXT, methods=["occlusion"], label=A)
     data: dict[str, Any] = contrast.as_dict()
     assert (data["label"], data["versus"]) == (A, B)
-    assert {(each["label"], each["versus"]) for each in data["explanations"]} == {(A, B)}
+    assert {(explanation["label"], explanation["versus"]) for explanation in data["explanations"]} == {(A, B)}
     assert data["manifest"]["target"] == contrast.manifest()["target"] == {"label": A, "versus": B}
     for table in ("scores", "metrics", "curves"):
         frame = contrast.to_frame(table)

@@ -69,9 +69,9 @@ def test_what_is_known_is_not_asked_again(bert: FrozenModel, decision: Decision,
 
 
 def test_a_method_without_metrics_is_known_too(bert: FrozenModel, decision: Decision) -> None:
-    each = attribution(decision, "lime", 5, 4, 3, 2, 1)
+    lime = attribution(decision, "lime", 5, 4, 3, 2, 1)
     known = OperatorCheck("zero", {"lime": {}}, {"aopc_c": (0.1,)})
-    assert check_operator(bert, decision, "zero", [each], (), Meter(), known) == known
+    assert check_operator(bert, decision, "zero", [lime], (), Meter(), known) == known
 
 
 def test_a_method_that_is_no_longer_chosen_is_left_out(bert: FrozenModel, decision: Decision) -> None:

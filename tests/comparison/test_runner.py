@@ -251,7 +251,7 @@ def test_a_second_comparison_of_a_pooled_model_computes_nothing_even_with_other_
     methods = ("occlusion", "lime", "kernel_shap")
     results_of(pooled, decision, *methods)
     fewer = replace(decision, settings=replace(SETTINGS, samples=30))
-    assert [each.new_calls for each in results_of(pooled, fewer, *methods).values()] == [0, 0, 0]
+    assert [result.new_calls for result in results_of(pooled, fewer, *methods).values()] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("spec", METHODS, ids=lambda spec: spec.id)

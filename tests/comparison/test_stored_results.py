@@ -30,7 +30,9 @@ from tests.fitted_version import fitted_version
 MODELS = ("sst2", "nli", "scenes")
 QUICK = ("aml", "integrated_gradients", "occlusion")
 HINT = "Write them again with `python -m explainers study stored-results`."
-EXAMPLES = pytest.mark.parametrize("curated", curated_examples(), ids=lambda each: f"{each.model}, {each.title}")
+EXAMPLES = pytest.mark.parametrize(
+    "curated", curated_examples(), ids=lambda example: f"{example.model}, {example.title}"
+)
 pytestmark = pytest.mark.skipif(not set(MODELS) <= set(bundle_names()), reason="not all bundles are in assets/bundles")
 
 
@@ -105,7 +107,7 @@ def test_there_is_a_file_per_example_and_no_other() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_stored_is_computed_again(model: str) -> None:
     examples = [example for example in curated_examples() if example.model == model]
-    quickest = min(examples, key=lambda each: len(stored(each).comparison.decision.encoding.units))
+    quickest = min(examples, key=lambda example: len(stored(example).comparison.decision.encoding.units))
     narrators = runnable_narrators(model, "")
     again = computed(quickest, (*QUICK, *narrators))
     assert list(differences(*(only(result, QUICK, narrators) for result in (stored(quickest), again)))) == [], HINT

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
 
 def recorded_methods() -> list[str]:
     answers = recorded("explanations").values()
-    methods = dict.fromkeys(each["method"] for answer in answers for each in answer["explanations"])
+    methods = dict.fromkeys(explanation["method"] for answer in answers for explanation in answer["explanations"])
     return [method for method in methods if method != CONSENSUS]  # which follows from the others
 
 
@@ -56,7 +56,7 @@ def differences(old: Any, new: Any, *, within: float = NUMBERS, at: str = "") ->
         bound = SEARCHED if searched else within
         for key in old:
             if not (key in FREE and bound == SEARCHED):
-                one, other = (shape(each[key]) if key in ORDERED and tied(old) else each[key] for each in (old, new))
+                one, other = (shape(tree[key]) if key in ORDERED and tied(old) else tree[key] for tree in (old, new))
                 yield from differences(one, other, within=bound, at=f"{at}/{key}")
         if searched:
             yield from differences(shape(old), shape(new), at=f"{at}: shape")
@@ -84,7 +84,7 @@ def settled(answer: dict[str, Any], unsettled: bool) -> dict[str, Any]:
 
 def shape(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: shape(each) for key, each in value.items()}
+        return {key: shape(part) for key, part in value.items()}
     return len(value) if isinstance(value, list) else type(value).__name__
 
 
@@ -94,8 +94,8 @@ def printed(old: list[str], new: list[str]) -> Iterator[str]:
         yield f"{len(old)} numbers became {len(new)}"
         return
     for one, other in zip(old, new, strict=True):
-        digits = min(len(each.partition(".")[2]) for each in (one, other))
-        values = [float(each.replace("−", "-")) for each in (one, other)]
+        digits = min(len(number.partition(".")[2]) for number in (one, other))
+        values = [float(number.replace("−", "-")) for number in (one, other)]
         if abs(values[0] - values[1]) > 1.001 * 10**-digits:
             yield f"{one} became {other}"
 
@@ -105,7 +105,9 @@ def test_explanations_are_those_recorded(model: str) -> None:
     old = {name: value for name, value in recorded("explanations").items() if name.startswith(f"{model} ")}
     new = RECORD["plain"](RECORD["explanations"]([model], recorded_methods()))
     unsettled = {name for name, answer in old.items() if any(map(tied, answer["explanations"]))}
-    old, new = ({name: settled(answer, name in unsettled) for name, answer in each.items()} for each in (old, new))
+    old, new = (
+        {name: settled(answer, name in unsettled) for name, answer in answers.items()} for answers in (old, new)
+    )
     assert list(differences(old, new)) == [], HINT
 
 
@@ -129,7 +131,7 @@ def test_every_method_and_erasure_is_recorded() -> None:
     from explainers.models.inputs.encoding import MULTIMODAL_ERASURES
 
     names = recorded("explanations")
-    methods = {each["method"] for answer in names.values() for each in answer["explanations"]}
+    methods = {explanation["method"] for answer in names.values() for explanation in answer["explanations"]}
     assert methods == {CONSENSUS, *(spec.id for spec in METHODS.declared)}, HINT
     assert {name.split()[2] for name in names} == set(MULTIMODAL_ERASURES)
 

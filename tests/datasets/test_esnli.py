@@ -53,7 +53,7 @@ def test_no_image_is_in_two_parts(folder: Path, seed: int) -> None:
 def test_another_seed_holds_out_other_images_and_the_same_seed_the_same(folder: Path) -> None:
     result = [texts(read_esnli(folder, validation=4, seed=seed).validation) for seed in (0, 0, 1, 2, 3)]
     assert result[0] == result[1]
-    assert any(each != result[0] for each in result[2:])
+    assert any(part != result[0] for part in result[2:])
 
 
 def test_a_pair_comes_with_its_label_and_all_explanations(folder: Path) -> None:
@@ -161,7 +161,7 @@ needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason="the data are not he
 def test_the_published_files_make_disjoint_parts() -> None:
     parts = read_esnli(SHARED)
     train, validation, test = (
-        {letters(text) for text in texts(each)} for each in (parts.train, parts.validation, parts.test)
+        {letters(text) for text in texts(part)} for part in (parts.train, parts.validation, parts.test)
     )
     assert (len(parts.validation), len(parts.test)) == (500, 4900)
     assert train & test == {"adogcatchingafrisbee"}  # a caption of two images, in the authors' dev and test files

@@ -11,7 +11,7 @@ from explainers.errors import DataUnavailable
 def test_the_shipped_set_has_sixty_different_short_pairs() -> None:
     result = shipped_pairs("nli")
     assert len(set(result)) == 60
-    assert all(each.pair and len(each.text) + len(each.pair) < 160 for each in result)
+    assert all(example.pair and len(example.text) + len(example.pair) < 160 for example in result)
 
 
 @pytest.mark.parametrize("name", ["sst2", "../examples", "/etc/passwd", ""])

@@ -81,13 +81,13 @@ def test_the_same_text_with_another_pair_is_another_text() -> None:
 
 @pytest.mark.parametrize("number", [FEWEST, MOST])
 def test_the_limits_themselves_are_allowed(number: int) -> None:
-    assert len(check_texts([Example(f"text {each}") for each in range(number)])) == number
+    assert len(check_texts([Example(f"text {i}") for i in range(number)])) == number
 
 
 @pytest.mark.parametrize(("number", "count"), [(FEWEST - 1, "19"), (MOST + 1, "20,001"), (0, "0")])
 def test_too_few_or_too_many_are_a_sentence(number: int, count: str) -> None:
     with pytest.raises(DataUnavailable) as raised:
-        check_texts([Example(f"text {each}") for each in range(number)])
+        check_texts([Example(f"text {i}") for i in range(number)])
     assert str(raised.value) == f"A method learns from 20 to 20,000 different texts; {count} given."
 
 

@@ -75,8 +75,10 @@ def test_of_a_models_own_data_a_split_is_taken(monkeypatch: pytest.MonkeyPatch) 
         read = staticmethod(lambda _folder: Splits)
 
     monkeypatch.setitem(tasks.TASKS, "small", Task)
-    assert {each.text.split()[0] for each in split_inputs(evaluation_spec(), (), 0)} == {"test"}
-    assert {each.text.split()[0] for each in split_inputs(evaluation_spec(split="validation"), (), 0)} == {"other"}
+    assert {example.text.split()[0] for example in split_inputs(evaluation_spec(), (), 0)} == {"test"}
+    assert {example.text.split()[0] for example in split_inputs(evaluation_spec(split="validation"), (), 0)} == {
+        "other"
+    }
     with pytest.raises(DataUnavailable, match=r"Unknown split 'train'. Choose one of: test, validation"):
         split_inputs(evaluation_spec(split="train"), (), 0)
 

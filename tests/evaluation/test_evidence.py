@@ -43,7 +43,7 @@ def done(model: FrozenModel, out: Path, texts: Sequence[Example] = TEXTS) -> lis
 
 
 def test_evidence_is_compared_where_it_is_known_and_the_model_is_right(model: FrozenModel, tmp_path: Path) -> None:
-    metrics = {(each["text"], each["method"]): each["evidence"] for each in done(model, tmp_path)}
+    metrics = {(entry["text"], entry["method"]): entry["evidence"] for entry in done(model, tmp_path)}
     assert {text for (text, _), metric in metrics.items() if metric} == {0, 4}
     right = {"word_auc": 1.0, "word_pointing": 1.0, "word_iou": 1.0}
     assert metrics[0, "occlusion"] == right
@@ -53,7 +53,7 @@ def test_evidence_is_compared_where_it_is_known_and_the_model_is_right(model: Fr
 
 
 def test_the_random_row_is_exact_chance(model: FrozenModel, tmp_path: Path) -> None:
-    metrics = {each["text"]: each["evidence"] for each in done(model, tmp_path) if each["method"] == RANDOM}
+    metrics = {entry["text"]: entry["evidence"] for entry in done(model, tmp_path) if entry["method"] == RANDOM}
     assert metrics[0] == pytest.approx({"word_auc": 1 / 2, "word_pointing": 1 / 3, "word_iou": 1 / 3})
     # one or both of two are right, in 2 and 1 of 3 draws
     assert metrics[4] == pytest.approx({"word_auc": 1 / 2, "word_pointing": 2 / 3, "word_iou": (2 / 3 + 1) / 3})
@@ -61,7 +61,7 @@ def test_the_random_row_is_exact_chance(model: FrozenModel, tmp_path: Path) -> N
 
 def test_evidence_counts_only_where_the_explained_class_is_the_true_one(model: FrozenModel, tmp_path: Path) -> None:
     texts = [replace(TEXTS[0], label=label) for label in (0, None)]
-    assert [each["evidence"] for each in done(model, tmp_path, texts)] == [{}] * 6
+    assert [entry["evidence"] for entry in done(model, tmp_path, texts)] == [{}] * 6
 
 
 def test_the_row_has_means_over_the_texts_that_have_a_value(model: FrozenModel, tmp_path: Path) -> None:
@@ -171,8 +171,8 @@ def test_the_same_words_about_another_image_are_another_evaluation(model: Frozen
         InputImage(path=Path("a/1.png")),
         InputImage(path=Path("a/2.png")),
     )
-    for number, each in enumerate(images):
-        done(model, tmp_path / str(number), of(each))
+    for number, image in enumerate(images):
+        done(model, tmp_path / str(number), of(image))
         for other in images[:number] + images[number + 1 :]:
             with pytest.raises(ExplanationError, match="belongs to another run"):
                 done(model, tmp_path / str(number), of(other))

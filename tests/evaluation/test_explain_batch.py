@@ -37,7 +37,7 @@ def model(bag: Bag) -> FrozenModel:
 def without_costs(value: Any) -> Any:
     """Return a record without what depends on the machine."""
     if isinstance(value, dict):
-        return {name: without_costs(each) for name, each in value.items() if name not in COSTS}
+        return {name: without_costs(part) for name, part in value.items() if name not in COSTS}
     return value
 
 

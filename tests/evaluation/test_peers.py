@@ -176,7 +176,7 @@ def test_captum_as_documented_asks_one_mask_at_a_time(pooled: FrozenModel, tmp_p
     assert set(sizes) == {1}
     encoding = pooled.encode(SENTENCES[0])
     whole, *without = pooled.probabilities(encoding, np.vstack([np.ones((1, 5)), 1 - np.eye(5)]).astype(bool))[:, 1]
-    assert scores == pytest.approx([whole - each for each in without], abs=1e-5)
+    assert scores == pytest.approx([whole - probability for probability in without], abs=1e-5)
 
 
 # results
@@ -247,9 +247,9 @@ def test_together_needs_lime_to_be_as_good_too(tmp_path: Path) -> None:
         return MeasuredRun(package, PeerRun(0, method, setting, seconds, 10), error, evidence)
 
     here = [
-        each
+        measured_run
         for count in COUNTS
-        for each in (
+        for measured_run in (
             run(CROSSLIGHT.name, KERNEL_SHAP, shared(count), 1, 10 / count, 0.5),
             run(CROSSLIGHT.name, LIME, shared(count), 1, None, 0.5 if count >= 200 else 0.4),
             run(CROSSLIGHT.name, TOGETHER, shared(count), count / 100, None, 0.5),
@@ -299,7 +299,7 @@ def processes(pooled: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Callable[
     monkeypatch.setattr(speed, "example_for", lambda _model: Example(LONGER))
 
     def run(command: Sequence[str], **_options: object) -> subprocess.CompletedProcess[str]:
-        if "-m" in command and command[2] == "pip" and any("ferret" in each for each in command):
+        if "-m" in command and command[2] == "pip" and any("ferret" in argument for argument in command):
             return finished(command, 1, "no network")
         if len(command) == 5 and command[2].startswith("explainers."):
             job, answer = read_job(Path(command[3])), Path(command[4])

@@ -73,8 +73,8 @@ def test_the_random_control_is_the_mean_of_its_orders(bert: FrozenModel, tmp_pat
     encoding = bert.encode(TEXTS[0])
     label = int(bert.probabilities(encoding, [[1] * len(encoding.units)]).argmax())
     orders = [random_scores(len(encoding.units), 4000 + draw) for draw in range(EVALUATED_ORDERS)]
-    each = [metrics_of_scores(MaskedPredictor(bert, encoding, "mask"), order, label) for order in orders]
-    expected = {name: np.mean([one[name] for one in each]) for name in each[0]}
+    by_order = [metrics_of_scores(MaskedPredictor(bert, encoding, "mask"), order, label) for order in orders]
+    expected = {name: np.mean([one[name] for one in by_order]) for name in by_order[0]}
     assert control == pytest.approx(expected, abs=1e-4)
 
 

@@ -100,17 +100,17 @@ def test_the_error_of_a_setting_is_that_of_the_method() -> None:
     assert len(errors) == 2 * len(SETTINGS) * 2
     assert max(error.error for error in errors if error.method == "KernelSHAP") < 1e-3
     everything = [error for error in errors if (error.method, error.sampling, error.samples) == ("LIME", "shared", 500)]
-    assert [(each.drawn, each.asked) for each in everything] == [(32, 32)] * 2
-    assert max(each.error for each in everything) < 1e-4
+    assert [(error.drawn, error.asked) for error in everything] == [(32, 32)] * 2
+    assert max(error.error for error in everything) < 1e-4
 
 
 def test_the_error_is_larger_with_fewer_masks() -> None:
     game = Game(10, np.random.default_rng(0).random(1024))
     errors = [error for error in default_errors([game]) if error.method == "KernelSHAP" and error.sampling == "shared"]
     few, many = ([error for error in errors if error.samples == samples] for samples in (100, 500))
-    assert {each.drawn for each in few} == {100}
-    assert np.mean([each.error for each in few]) > 1.5 * np.mean([each.error for each in many])
-    assert all(each.square_spread > 0 and 0 <= each.inside <= 1 for each in few)
+    assert {error.drawn for error in few} == {100}
+    assert np.mean([error.error for error in few]) > 1.5 * np.mean([error.error for error in many])
+    assert all(error.square_spread > 0 and 0 <= error.inside <= 1 for error in few)
 
 
 def test_gauss_legendre_nodes_integrate_a_steep_path_with_the_smallest_gap(bert: FrozenModel) -> None:

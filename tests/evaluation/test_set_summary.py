@@ -142,7 +142,7 @@ def test_what_the_set_does_not_decide_stays_open() -> None:
     assert recommendation(luck, "mask").sentence == "Open: no method is better than random orders over these 12 inputs."
     controls = set_of(12, attention_mean=(0.4, 0.4, 1), **RANDOM)
     assert recommendation(controls, "mask").sentence.startswith("Open: no method that can be compared was measured.")
-    assert all(not recommendation(each, "mask").best for each in (few, luck, controls))
+    assert all(not recommendation(frame, "mask").best for frame in (few, luck, controls))
 
 
 def test_answers_are_counted_by_group() -> None:

@@ -72,7 +72,7 @@ def test_a_difference_is_paired_by_text() -> None:
 def test_gains_that_may_be_nothing_are_marked() -> None:
     sure = [record(text, "occlusion", aopc_c=0.5) for text in range(4)]
     unsure = [record(text, "attention_mean", aopc_c=0.1 * (-1) ** text) for text in range(4)]
-    controls = [record(text, each) for text in range(4) for each in (RANDOM, POSITION)]
+    controls = [record(text, control) for text in range(4) for control in (RANDOM, POSITION)]
     rows = evaluation_markdown(summary_rows([*controls, *unsure, *sure]), "mask").split("\n")[2:]
     cells = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in rows}
     assert cells == {

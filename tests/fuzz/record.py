@@ -49,7 +49,7 @@ def figures(output: str) -> dict[str, tuple[int, int, int]]:
     counts: dict[str, list[tuple[int, int]]] = defaultdict(list)
     parts = PROPERTY.split(output)
     for subject, report in zip(parts[1::3], parts[3::3], strict=True):
-        passed, failed = (sum(map(int, each)) for each in zip(*COUNT.findall(report), strict=True))
+        passed, failed = (sum(map(int, column)) for column in zip(*COUNT.findall(report), strict=True))
         counts[SUBJECTS[subject]].append((passed + failed, failed))
     return {
         subject: (len(count), sum(examples for examples, _ in count), sum(failed for _, failed in count))

@@ -292,9 +292,9 @@ def test_the_weights_that_it_starts_from_stay(bert: FrozenModel) -> None:
 
 def test_there_is_an_estimate_before_every_step_and_one_after_the_last(bert: FrozenModel) -> None:
     result = refined(bert, 4)
-    assert [each.samples for each in result] == [0, 1, 2, 3, 4]
-    assert [each.stage for each in result] == ["estimate"] * 4 + ["final"]
-    assert {each.method for each in result} == {"faml"}
+    assert [estimate.samples for estimate in result] == [0, 1, 2, 3, 4]
+    assert [estimate.stage for estimate in result] == ["estimate"] * 4 + ["final"]
+    assert {estimate.method for estimate in result} == {"faml"}
 
 
 def test_the_last_estimate_is_the_answer(bert: FrozenModel) -> None:
@@ -357,7 +357,7 @@ def test_rank_0_trains_the_layers_themselves(bert: FrozenModel, tmp_path: Path) 
 def test_the_trained_copy_is_another_one_for_every_text(bert: FrozenModel) -> None:
     alone = refined(bert, 4, "good film")
     refined(bert, 4, TEXT)
-    assert [each.scores for each in refined(bert, 4, "good film")] == [each.scores for each in alone]
+    assert [estimate.scores for estimate in refined(bert, 4, "good film")] == [estimate.scores for estimate in alone]
 
 
 def test_the_longest_text_that_the_model_reads_is_explained(

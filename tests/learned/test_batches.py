@@ -21,11 +21,11 @@ def examples(*texts: str) -> list[Example]:
 
 def test_every_text_is_seen_in_its_place_with_the_models_answer(bert: FrozenModel) -> None:
     result = encode_for_learning(bert, examples(*TEXTS))
-    assert [each.encoding.texts for each in result] == [(text,) for text in TEXTS]
-    for each in result:
-        expected = bert.probabilities(each.encoding, [[1] * len(each.encoding.units)])[0]
-        assert each.probabilities.numpy() == pytest.approx(expected, abs=1e-5)
-        assert not each.probabilities.requires_grad
+    assert [example.encoding.texts for example in result] == [(text,) for text in TEXTS]
+    for example in result:
+        expected = bert.probabilities(example.encoding, [[1] * len(example.encoding.units)])[0]
+        assert example.probabilities.numpy() == pytest.approx(expected, abs=1e-5)
+        assert not example.probabilities.requires_grad
 
 
 def test_a_pair_is_one_text(bert: FrozenModel) -> None:
@@ -36,11 +36,11 @@ def test_a_pair_is_one_text(bert: FrozenModel) -> None:
 
 def test_the_units_are_the_ones_asked_for(bert: FrozenModel) -> None:
     result = encode_for_learning(bert, examples("unwatchable", "good film"), "token")
-    assert [len(each.encoding.units) for each in result] == [3, 2]
+    assert [len(example.encoding.units) for example in result] == [3, 2]
 
 
 def test_texts_without_words_are_left_out(bert: FrozenModel) -> None:
-    assert [each.encoding.texts for each in encode_for_learning(bert, examples("good", "", "  ", "bad"))] == [
+    assert [example.encoding.texts for example in encode_for_learning(bert, examples("good", "", "  ", "bad"))] == [
         ("good",),
         ("bad",),
     ]
@@ -122,4 +122,4 @@ def test_a_last_batch_of_one_is_left_out_unless_there_is_no_other(items: int, ex
 
 
 def test_batches_of_one_can_be_asked_for() -> None:
-    assert [len(each) for each in in_random_order(of_lengths(1, 2, 3), 1, random.Random(0))] == [1, 1, 1]
+    assert [len(drawn) for drawn in in_random_order(of_lengths(1, 2, 3), 1, random.Random(0))] == [1, 1, 1]

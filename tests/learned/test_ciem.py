@@ -112,7 +112,7 @@ def test_the_other_sign_gives_the_same_composite_and_the_scores_the_other_way_ro
     signs = torch.tensor([-1.0] * 4 + [1.0] * 4 + [-1.0] * 16)
     assert torch.allclose(SMALL._composite(items.inputs, latents), SMALL._composite(items.inputs, latents * signs))
     units = items.inputs.units & (items.inputs.units.sum(1, keepdim=True) > 1)
-    raw, turned = (column_sums(items.inputs, each, 4) for each in (latents, latents * signs))
+    raw, turned = (column_sums(items.inputs, drawn_latents, 4) for drawn_latents in (latents, latents * signs))
     plain = min_max(items.inputs, items.inputs.reduce_to_units(raw, "sum"))
     assert torch.allclose(
         plain[units], 1 - min_max(items.inputs, items.inputs.reduce_to_units(turned, "sum"))[units], atol=1e-5
@@ -173,7 +173,7 @@ def test_what_a_text_contributes_does_not_depend_on_its_neighbours(bert: FrozenM
     together = terms(recipe, module, bert, texts(bert, *TEXTS))
     alone = [terms(recipe, module, bert, one(bert, text)) for text in TEXTS]
     for name in ("recon", "KL", "Dis", "CE"):
-        expected = float(np.mean([each[name].item() for each in alone]))
+        expected = float(np.mean([text_terms[name].item() for text_terms in alone]))
         assert together[name].item() == pytest.approx(expected, rel=0.05), name
 
 

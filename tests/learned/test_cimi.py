@@ -106,7 +106,7 @@ def test_causes_that_are_everything_have_no_error(bert: FrozenModel) -> None:
 )
 def test_the_weak_supervision_compares_with_another_texts_mask(bert: FrozenModel, mask: float, other: float) -> None:
     items = texts(bert, "good film", "dull plot")
-    decoder = Fixed(*(logits_of(items, [[each] * 2] * 2) for each in (mask, other)))
+    decoder = Fixed(*(logits_of(items, [[value] * 2] * 2) for value in (mask, other)))
     losses = terms(Cimi(intervention_weight=0), decoder, bert, items)["L_p"].item()
     assert losses == pytest.approx(math.log(1 + math.exp(other - mask)), abs=1e-5)  # -log σ(M - M⁻)
 

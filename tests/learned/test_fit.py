@@ -117,7 +117,7 @@ def test_the_command_on_the_card_makes_the_same_training() -> None:
 def test_a_file_is_split_into_texts_to_learn_from_and_others_to_watch(texts: Path) -> None:
     learned_from, validation = read_examples("small", texts, 0)
     assert (len(learned_from), len(validation)) == (22, 2)  # a tenth of 24
-    assert sorted(each.text for each in (*learned_from, *validation)) == sorted(TEXTS)
+    assert sorted(example.text for example in (*learned_from, *validation)) == sorted(TEXTS)
     assert read_examples("small", texts, 0) == (learned_from, validation)
     assert read_examples("small", texts, 1) != (learned_from, validation)
 
@@ -132,7 +132,7 @@ def test_a_table_may_have_pairs(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("pair,text\n" + "\n".join(f'"so, {text}",{text}' for text in TEXTS), encoding="utf-8")
     learned_from, validation = read_examples("small", path, 0)
-    assert {(each.text, each.pair) for each in (*learned_from, *validation)} == {
+    assert {(example.text, example.pair) for example in (*learned_from, *validation)} == {
         (text, f"so, {text}") for text in TEXTS
     }
 
@@ -148,7 +148,7 @@ def test_of_a_models_own_data_the_labels_are_dropped(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(tasks.TASKS, "small", Task)
     learned_from, validation = read_examples("small", tmp_path, 0)
     assert [len(learned_from), len(validation)] == [300, 200]
-    assert {each.label for each in (*learned_from, *validation)} == {None}
+    assert {example.label for example in (*learned_from, *validation)} == {None}
     monkeypatch.setattr(Splits, "explainer", ())
     with pytest.raises(DataUnavailable, match="hold no texts for learning to explain it"):
         read_examples("small", tmp_path, 0)

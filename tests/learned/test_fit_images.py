@@ -23,15 +23,15 @@ def test_a_set_is_split_into_examples_to_learn_from_and_others_to_watch(esnlive:
     data, files = esnlive(20)
     learned_from, validation = read_examples("small", data, 0, files)
     assert (len(learned_from), len(validation)) == (36, 4)  # a tenth of two hypotheses about each of 20 pictures
-    assert len({each.text for each in (*learned_from, *validation)}) == 40
-    assert all(each.image and each.image.path and each.image.path.is_file() for each in learned_from)
+    assert len({example.text for example in (*learned_from, *validation)}) == 40
+    assert all(example.image and example.image.path and example.image.path.is_file() for example in learned_from)
     assert read_examples("small", data, 0, files) == (learned_from, validation)
     assert read_examples("small", data, 1, files) != (learned_from, validation)
 
 
 def test_nobody_sees_what_people_answered(esnlive: Written) -> None:
-    given = [each for part in read_examples("small", *swapped(esnlive(20))) for each in part]
-    assert {(each.label, each.explanations, each.evidence) for each in given} == {(None, (), None)}
+    given = [example for part in read_examples("small", *swapped(esnlive(20))) for example in part]
+    assert {(example.label, example.explanations, example.evidence) for example in given} == {(None, (), None)}
 
 
 def swapped(written: tuple[Path, ImageFiles]) -> tuple[Path, int, ImageFiles]:

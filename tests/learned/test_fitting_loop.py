@@ -417,7 +417,7 @@ def test_it_beats_chance_on_texts_that_it_was_not_trained_on(
         faithfulness(bert, held_out, [tuple(generator.random(len(item.encoding.units)).tolist()) for item in held_out])
         for _ in range(5)
     ]
-    assert gain("difference", training.metrics) > max(gain("difference", each) for each in randomly)
+    assert gain("difference", training.metrics) > max(gain("difference", metrics) for metrics in randomly)
 
 
 def test_scores_that_are_no_better_than_random_orders_are_reported_and_better_ones_are_not() -> None:

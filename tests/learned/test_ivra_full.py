@@ -54,7 +54,7 @@ def test_a_copy_learns_and_not_the_model(bert: FrozenModel, items: list[Learning
     assert fingerprint(bert) == before
     assert fingerprint(result.model) != before
     assert result.model.version != bert.version
-    table, tuned = (each.base.embeddings.word_embeddings.weight for each in (bert, result.model))  # type: ignore[union-attr]
+    table, tuned = (model.base.embeddings.word_embeddings.weight for model in (bert, result.model))  # type: ignore[union-attr]
     assert torch.equal(table, tuned)
     assert not any(weight.requires_grad for weight in result.model.module.parameters())
     assert set(result.metrics) == {"aopc_c", "aopc_s", "aopc_c_random", "agreement"}

@@ -90,8 +90,8 @@ def test_of_several_seeds_the_best_on_validation_is_kept_and_the_card_lists_all(
 ) -> None:
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     card = make(spec_of(tmp_path, seeds=3), bert, tmp_path / "run", tmp_path / "best", resume=False)
-    values = [each["validation"]["aopc_c"] for each in card["seeds"]]
-    assert [each["seed"] for each in card["seeds"]] == [2, 3, 4]
+    values = [run["validation"]["aopc_c"] for run in card["seeds"]]
+    assert [run["seed"] for run in card["seeds"]] == [2, 3, 4]
     assert len(set(values)) > 1
     best = card["seeds"][values.index(max(values))]
     assert (card["recipe"]["seed"], card["validation"]) == (best["seed"], best["validation"])
@@ -122,11 +122,11 @@ def test_passes_in_bfloat16_are_near_those_in_float32_and_give_float32(
     with passes_in("bfloat16"):
         rounded = forward_with_soft_mask(bert, inputs, mask)
     for one, other in ((exact, rounded), (forward_with_internals(bert, inputs), None)):
-        assert {each.dtype for each in (one.logits, *one.hidden, *one.queries, *one.keys)} == {torch.float32}
+        assert {tensor.dtype for tensor in (one.logits, *one.hidden, *one.queries, *one.keys)} == {torch.float32}
         if other is not None:
             assert not torch.equal(one.logits, other.logits)
             assert torch.allclose(one.logits, other.logits, atol=0.05)
-    slopes = [torch.autograd.grad(each.logits[:, 0].sum(), mask)[0].flatten() for each in (exact, rounded)]
+    slopes = [torch.autograd.grad(result.logits[:, 0].sum(), mask)[0].flatten() for result in (exact, rounded)]
     assert torch.nn.functional.cosine_similarity(*slopes, dim=0) > 0.98
 
 
@@ -146,8 +146,8 @@ def test_every_method_trains_in_bfloat16(
 ) -> None:
     settings = {"epochs": 1, "batch": 8, "validations": 1, "select": "last"}
     exact, rounded = (
-        fit(recipe_of(method, settings | {"precision": each}), bert, texts, texts[:4], tmp_path / each).best
-        for each in ("float32", "bfloat16")
+        fit(recipe_of(method, settings | {"precision": precision}), bert, texts, texts[:4], tmp_path / precision).best
+        for precision in ("float32", "bfloat16")
     )
     assert any(not torch.equal(exact[name], rounded[name]) for name in exact)
     assert all(torch.isfinite(weight).all() for weight in rounded.values())

@@ -127,8 +127,8 @@ def test_a_resample_is_the_correlation_over_the_pairs_of_its_different_inputs() 
     for weights in item_weights(9)[1:]:
         inputs = np.repeat(np.arange(9), weights.astype(int))
         pairs = [(i, j) for place, i in enumerate(inputs) for j in inputs[:place] if i != j]
-        apart = [[np.linalg.norm(each[i] - each[j]) for i, j in pairs] for each in (states, rows)]
-        if all(len(set(each)) > 1 for each in apart):
+        apart = [[np.linalg.norm(vectors[i] - vectors[j]) for i, j in pairs] for vectors in (states, rows)]
+        if all(len(set(distances)) > 1 for distances in apart):
             expected.append(spearmanr(*apart).statistic)
     interval = consistency(states, scores)
     assert interval is not None

@@ -105,7 +105,7 @@ def test_equal_words_with_equal_scores_can_swap_places(additive: FrozenModel) ->
 @pytest.mark.parametrize("change", [lambda s: 10 * s, lambda s: s - 3, np.tanh], ids=["scaled", "moved", "squashed"])
 def test_only_the_order_of_the_scores_matters(bert: FrozenModel, change: Callable[[np.ndarray], np.ndarray]) -> None:
     scores = np.array([0.2, -0.4, 0.9, 0.1])
-    one, other = (curves_of(bert, "the film was good", tuple(each)) for each in (scores, change(scores)))
+    one, other = (curves_of(bert, "the film was good", tuple(values)) for values in (scores, change(scores)))
     assert (one.removed == other.removed).all()
     assert (one.kept == other.kept).all()
 

@@ -6,7 +6,7 @@ import pytest
 from explainers.report.papers.definitions import PUBLISHED, PublishedMetric
 from explainers.results.attribution import ErasureCurves
 
-BY_ID = {each.id: each for each in PUBLISHED}
+BY_ID = {metric.id: metric for metric in PUBLISHED}
 UNITS = 12
 
 
@@ -41,7 +41,7 @@ def test_every_metric_is_its_papers_formula(name: str, expected: float) -> None:
 
 def test_every_metric_has_a_case_above_and_a_definition_of_its_own() -> None:
     assert len(BY_ID) == len(PUBLISHED) == 12
-    assert len({each.meaning for each in PUBLISHED}) == 12
+    assert len({metric.meaning for metric in PUBLISHED}) == 12
 
 
 @pytest.mark.parametrize("units", [1, 2, 3, 59, 200])

@@ -34,7 +34,7 @@ def test_nobody_learns_which_folders_exist_outside_the_roots(
     (tmp_path / "secret").mkdir()
     (tmp_path / "allowed").mkdir()
     monkeypatch.chdir(tmp_path / "allowed")
-    there, nowhere = (each.format(here=tmp_path) for each in (way, f"{way.rstrip('/')}-not-there"))
+    there, nowhere = (pattern.format(here=tmp_path) for pattern in (way, f"{way.rstrip('/')}-not-there"))
     sentences = []
     for name in (there, nowhere):
         with pytest.raises(ModelUnavailable) as refused:

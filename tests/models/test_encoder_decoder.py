@@ -294,7 +294,9 @@ def test_copies_become_random_from_the_decoder_downwards() -> None:
     encoding, first = model.encode(TEXT), next(randomised_copies(model, seed=0))
     states, ours = first.states(encoding).hidden[-1], model.states(encoding).hidden[-1]
     assert torch.equal(states, ours)  # the encoder comes after the decoder
-    answers = [each.probabilities(encoding, np.ones((1, len(encoding.units))))[0, 0] for each in (first, model)]
+    answers = [
+        classifier.probabilities(encoding, np.ones((1, len(encoding.units))))[0, 0] for classifier in (first, model)
+    ]
     assert np.ptp(answers) > 0.01
 
 

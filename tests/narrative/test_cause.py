@@ -164,9 +164,9 @@ def test_closed_what_c2_reads_does_not_depend_on_the_items_own_sentence(
 def test_closed_the_class_in_the_sentences_is_not_read(narrator: Made, head: nn.Sequential, states: Tensor) -> None:
     network = narrator("phi_ts")
     other = ("The answer is contradiction because the film was good.", *SENTENCES[1:])  # only its class is changed
-    given = [batch(network.language, head, states, each) for each in (SENTENCES, other)]
+    given = [batch(network.language, head, states, sentences) for sentences in (SENTENCES, other)]
     closed, leaky = (
-        [losses(NarratorRecipe("phi_ts", leak=leak), network, head, each)["ts"] for each in given]  # type: ignore[arg-type]
+        [losses(NarratorRecipe("phi_ts", leak=leak), network, head, narrator_batch)["ts"] for narrator_batch in given]  # type: ignore[arg-type]
         for leak in ("closed", "leaky")
     )
     assert closed[0] == pytest.approx(closed[1], abs=1e-7)
@@ -194,7 +194,7 @@ def test_the_class_that_is_about_to_be_said_is_asked_to_be_the_models(
     network = narrator("phi_ts")
     given = batch(network.language, head, states)
     without, with_words = (
-        losses(NarratorRecipe("phi_ts", words=each), network, head, given)["ts"] for each in (False, True)
+        losses(NarratorRecipe("phi_ts", words=words), network, head, given)["ts"] for words in (False, True)
     )
     shares = network.class_token_logits(NarratorInput(states)).log_softmax(-1)[:, names(network.language)]
     expected = -sum(shares[row, label].item() for row, label in enumerate(given.logits.argmax(1))) / len(states)
@@ -210,7 +210,7 @@ def test_after_an_exchange_the_class_that_is_about_to_be_said_follows(
     opened = network.class_token_logits
     network.class_token_logits = lambda of, sight=None: (mixed.append(of), opened(of))[1]  # type: ignore[method-assign]
     with_words, without = (
-        losses(NarratorRecipe(words=each, share=1.0), network, head, given)["iit"] for each in (True, False)
+        losses(NarratorRecipe(words=words, share=1.0), network, head, given)["iit"] for words in (True, False)
     )
     shares = opened(mixed[1]).log_softmax(-1)[:, names(network.language)]
     wanted = given.logits.argmax(1).roll(-1, 0)

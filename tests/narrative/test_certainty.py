@@ -52,6 +52,6 @@ def test_a_training_draws_by_these_weights_where_it_is_asked_to(
     drawn: list[NarratorItem] = []
     monkeypatch.setattr(learned, "terms", lambda items, _sentences: drawn.extend(items) or {})
     list(learned.losses(random.Random(0)))
-    unsure = sum(float(each.state[0]) < 0.9 for each in drawn)
+    unsure = sum(float(narrator_item.state[0]) < 0.9 for narrator_item in drawn)
     assert len(drawn) == len(seen)
     assert (unsure > 20) if matched else unsure == 4

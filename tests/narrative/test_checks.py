@@ -114,7 +114,7 @@ def test_random_sets_are_as_large_never_the_mentioned_ones_and_the_same_for_a_se
     sets = other_sets(range(12), (0, 1, 2), seed=3)
     assert len(set(sets)) == DRAWS
     assert (0, 1, 2) not in sets
-    assert {len(each) for each in sets} == {3}
+    assert {len(word_set) for word_set in sets} == {3}
     assert sets == other_sets(range(12), (0, 1, 2), seed=3) != other_sets(range(12), (0, 1, 2), seed=4)
 
 

@@ -13,7 +13,7 @@ OWN = (Example("a", explanations=("own",)),)
 def source(drawn: list[int]) -> ReasonSource:
     def more(number: int) -> tuple[Example, ...]:
         drawn.append(number)
-        return tuple(Example(f"{each}") for each in range(number))
+        return tuple(Example(f"{i}") for i in range(number))
 
     return ReasonSource("generated", OWN, (), (), lambda: (), more_training=more)
 
@@ -25,7 +25,7 @@ def weights(**recipe: int) -> Any:
 def test_what_one_narrator_learned_from_counts_for_all() -> None:
     drawn: list[int] = []
     learned = _learned_from(source(drawn), {"a": [weights(), weights(more_examples=2)], "b": [weights()]})
-    assert [each.text for each in learned] == ["a", "0", "1"]
+    assert [example.text for example in learned] == ["a", "0", "1"]
     assert drawn == [2]
 
 

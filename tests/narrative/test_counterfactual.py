@@ -94,7 +94,7 @@ def test_where_the_model_gives_one_class_to_all_there_is_a_sentence() -> None:
 def test_neither_head_nor_states_are_changed(head: nn.Sequential, states: Tensor) -> None:
     weights, before = [weight.clone() for weight in head.parameters()], states.clone()
     result = counterfactuals(head, states, states)
-    assert all(torch.equal(*each) for each in zip(weights, head.parameters(), strict=True))
+    assert all(torch.equal(*pair) for pair in zip(weights, head.parameters(), strict=True))
     assert all(weight.grad is None for weight in head.parameters())
     assert torch.equal(states, before)
     assert not result.states.requires_grad

@@ -138,10 +138,10 @@ def test_what_is_said_is_made_from_the_state_alone(narrator: Made, states: Tenso
     network.phi.register_forward_pre_hook(lambda _module, _args, named: given.append(named), with_kwargs=True)
     rows = generate(network, NarratorInput(states[:1]))
     words = network.phi.get_input_embeddings().weight
-    fed = torch.cat([each["inputs_embeds"] for each in given], dim=1)[0]
+    fed = torch.cat([arguments["inputs_embeds"] for arguments in given], dim=1)[0]
     assert torch.allclose(fed[0], network.psi(states[0]), atol=1e-5)
     assert torch.equal(fed[1:], words[rows[0][: len(fed) - 1]])
-    assert {name for each in given for name in each} == {"inputs_embeds", "past_key_values", "use_cache"}
+    assert {name for arguments in given for name in arguments} == {"inputs_embeds", "past_key_values", "use_cache"}
 
 
 @pytest.mark.parametrize(("leak", "moves"), [("closed", False), ("leaky", True)])

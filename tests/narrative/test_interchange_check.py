@@ -24,8 +24,8 @@ from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.sentences import SentenceBatch, generate_batch, head_states
 
 PAIRS = tuple(
-    Example(*each.split("|"))
-    for each in (
+    Example(*pair.split("|"))
+    for pair in (
         "the good film|a good plot",
         "a dull film|the film was very bad",
         "not good|good",

@@ -113,7 +113,7 @@ def test_words_of_the_input_in_the_sentence_are_marked(
     encoding = model.encode(Example("the film was good answer neutral", "a dull plot, a plot"))
     words = [unit.text for unit in encoding.units]
     assert sorted(words[number] for number in mentions(text, encoding, model.labels)) == sorted(
-        each for each in expected
+        word for word in expected
     )
 
 

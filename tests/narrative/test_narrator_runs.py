@@ -82,7 +82,7 @@ def test_shipped_narrators_are_measured_and_every_sentence_is_written(
     assert all("names_words" in row and "own_minus_other" in row for row in (*table["rows"], *table["baselines"]))
     assert len(table["examples"]) == 6
     rows = [json.loads(line) for line in (tmp_path / "out" / "items.jsonl").read_text().splitlines()]
-    test = {(each.text, each.pair) for each in splits.test}
+    test = {(example.text, example.pair) for example in splits.test}
     assert len({(row["text"], row["pair"]) for row in rows} & test) == 6
     assert "## 6." in (tmp_path / "out" / "examples.md").read_text()
 
@@ -119,8 +119,10 @@ def test_a_tournament_is_run_on_as_many_inputs_as_were_asked_for(
     assert "Judged by LIME, among all 2 narrators" in result.stdout
     table = json.loads(Path("runs/narratives/table.json").read_text())
     assert table["tournament"]["inputs"] == 2
-    assert [each["judge"] for each in table["tournament"]["tables"]] == ["lime", "kernel_shap"]
-    assert all(sum(row["points"]["mean"] for row in each["rows"]) == 1 for each in table["tournament"]["tables"])
+    assert [judge_table["judge"] for judge_table in table["tournament"]["tables"]] == ["lime", "kernel_shap"]
+    assert all(
+        sum(row["points"]["mean"] for row in judge_table["rows"]) == 1 for judge_table in table["tournament"]["tables"]
+    )
     assert "--tournament 2" in table["command"]
     alone = CliRunner().invoke(app, [*command, "cause"])
     assert alone.exit_code == 2
@@ -212,7 +214,7 @@ def test_a_reason_is_checked_on_its_own_input_and_on_the_next_and_against_the_gi
     task = replace(
         TASKS["scenes"],
         check_reason=lambda reason, example: ReasonTruth(reason in example.text, ""),
-        check_topic=lambda reason, given: any(each in reason for each in given) if given else None,
+        check_topic=lambda reason, given: any(given_reason in reason for given_reason in given) if given else None,
     )
     monkeypatch.setitem(TASKS, "scenes", task)
     sentences = ("It is yes because a cat.", "It is yes because a cat.", "It is yes because a dog.")
@@ -289,7 +291,7 @@ def test_the_first_images_of_a_published_set_are_written_and_the_command_names_t
     path.with_suffix(".json").write_text(json.dumps(card | {"command": command}))
     encode = model.encode
     monkeypatch.setattr(model, "encode", lambda example: encode(replace(example, image=None)))
-    multimodal = tuple(replace(each, image=image(number)) for number, each in enumerate(splits.test))
+    multimodal = tuple(replace(example, image=image(number)) for number, example in enumerate(splits.test))
 
     def published(_model: FrozenModel, data: Path | None, images: ImageFiles | None) -> ReasonSource:
         assert (data, images) == (Path("dev.csv"), files)

@@ -28,25 +28,28 @@ def test_of_ten_pictures_one_is_watched_and_one_is_for_the_test(esnlive: Written
     assert source.name == "esnlive"
     assert [len(part) for part in (source.training, source.validation, source.test)] == [64, 8, 8]
     training, validation, tested = (
-        {each.image and each.image.path for each in part} for part in (source.training, source.validation, source.test)
+        {example.image and example.image.path for example in part}
+        for part in (source.training, source.validation, source.test)
     )
     assert [len(part) for part in (training, validation, tested)] == [32, 4, 4]  # both hypotheses about each
     assert not training & validation | training & tested | validation & tested
-    assert all(each.explanations for each in source.training)
+    assert all(example.explanations for example in source.training)
 
 
 def test_the_warm_up_says_what_is_taught_and_nothing_of_the_test(esnlive: Written) -> None:
     source = reason_source(model(), *esnlive(40))
     sentences = source.sentences()
-    assert set(sentences) == {said for each in source.training for said in (each.text, *each.explanations)}
+    assert set(sentences) == {said for example in source.training for said in (example.text, *example.explanations)}
     assert len(sentences) == 2 * 64
-    assert not {said for each in source.test for said in (each.text, *each.explanations)} & set(sentences)
+    assert not {said for example in source.test for said in (example.text, *example.explanations)} & set(sentences)
 
 
 def test_a_published_sets_classes_are_the_models(esnlive: Written) -> None:
     data, files = esnlive(40)
-    label = {each.text: each.label for each in reason_source(model(), data, files).training}
-    turned = {each.text: each.label for each in reason_source(model(labels=LABELS[::-1]), data, files).training}
+    label = {example.text: example.label for example in reason_source(model(), data, files).training}
+    turned = {
+        example.text: example.label for example in reason_source(model(labels=LABELS[::-1]), data, files).training
+    }
     assert turned == {text: 2 - (number or 0) for text, number in label.items()}
     with pytest.raises(DataUnavailable, match="The classes of e-SNLI-VE are entailment, neutral, contradiction, and"):
         reason_source(model(labels=("yes", "no")), data, files)
@@ -92,7 +95,7 @@ def test_reasons_of_scenes_come_from_the_generator(monkeypatch: pytest.MonkeyPat
     assert (source.validation, source.test) == (splits.validation, splits.test)
     sentences = source.sentences()
     assert set(sentences) == {said for example in splits.train for said in (example.text, *example.explanations)}
-    assert not {each.text for each in source.test} & set(sentences)
+    assert not {example.text for example in source.test} & set(sentences)
 
 
 def test_more_training_examples_go_on_where_the_data_set_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,8 @@ def network(narrator: Made) -> Narrator:
 
 def test_the_class_is_what_stands_between_the_opening_and_because(language: Language) -> None:
     rows = [
-        language.ids(each) for each in ("The answer is neutral because the film was good.", "The answer is neutral")
+        language.ids(sentence)
+        for sentence in ("The answer is neutral because the film was good.", "The answer is neutral")
     ]
     opening, name = len(language.opening), len(language.pieces_within("neutral"))
     for row in rows:

@@ -105,8 +105,11 @@ def test_rows_are_taken_with_their_words(model: FrozenModel) -> None:
 def test_with_all_neurons_the_exchanged_layer_has_the_sources_mean(model: FrozenModel) -> None:
     inputs = read(model)
     exchanged = exchange_in_layer(inputs, 1.0, torch.Generator(), continued(model))
-    middle, tokens = (tokens_of(each).states[:, :, 0] for each in (exchanged, inputs)), tokens_of(inputs)
-    after, before = (mean_of_tokens(each, tokens.real) for each in middle)
+    middle, tokens = (
+        (tokens_of(narrator_input).states[:, :, 0] for narrator_input in (exchanged, inputs)),
+        tokens_of(inputs),
+    )
+    after, before = (mean_of_tokens(states, tokens.real) for states in middle)
     assert torch.allclose(after, before.roll(-1, 0), atol=1e-5)
     last = continue_from_layer(model, tokens_of(exchanged).states[:, :, 0], tokens.real, 1)
     assert torch.allclose(exchanged.states, mean_of_tokens(last, tokens.real), atol=1e-5)
@@ -213,7 +216,7 @@ def test_every_part_learns_also_where_the_exchange_is_in_the_layer(
     for seed in range(8):
         losses = terms(recipe, network, classifier, batch, torch.Generator().manual_seed(seed))
     assert 0 < len(made) < 8  # every other one is made in the state
-    assert not any(each.states.requires_grad for each in made)
+    assert not any(narrator_input.states.requires_grad for narrator_input in made)
     gradients = torch.autograd.grad(losses["total"], list(network.parameters()))
     silent = {
         name for (name, _), gradient in zip(network.named_parameters(), gradients, strict=True) if not gradient.any()

@@ -47,7 +47,7 @@ def weights(narrator: Narrator) -> list[Tensor]:
 
 
 def equal(one: list[Tensor], other: list[Tensor]) -> bool:
-    return all(torch.equal(*each) for each in zip(one, other, strict=True))
+    return all(torch.equal(*pair) for pair in zip(one, other, strict=True))
 
 
 def stated(narrator: Narrator, states: Tensor) -> list[int | None]:

@@ -98,11 +98,11 @@ class Page:
     @property
     def sentences(self) -> list[str]:
         """Errors."""
-        return [*(each.value for each in self.at.error), *self.plain("error")]
+        return [*(error.value for error in self.at.error), *self.plain("error")]
 
     @property
     def html(self) -> str:
-        return "".join(each.proto.body for each in self.at.get("html"))
+        return "".join(element.proto.body for element in self.at.get("html"))
 
     @property
     def pair(self) -> str:
@@ -120,16 +120,16 @@ class Page:
 
     @property
     def captions(self) -> list[str]:
-        return [*(each.value for each in self.at.caption), *self.plain("caption")]
+        return [*(caption.value for caption in self.at.caption), *self.plain("caption")]
 
     def plain(self, kind: str = "") -> list[str]:
         """What app/plain_text.py has drawn, all of it or one kind, as a person reads it."""
-        bodies = [each.proto.body for each in self.at.get("html")]
+        bodies = [element.proto.body for element in self.at.get("html")]
         return [unescape(re.sub("<[^>]+>", "", body)) for body in bodies if f'class="plain-{kind}' in body]
 
     def give(self, content: bytes, name: str = "mine.png") -> "Page":
         """Uploads an image."""
-        uploader = next(each for each in self.at.file_uploader if str(each.key).startswith("picture file"))
+        uploader = next(widget for widget in self.at.file_uploader if str(widget.key).startswith("picture file"))
         uploader.set_value((name, content, "image/png"))
         return self.settle()
 
@@ -175,7 +175,7 @@ class JobsPage:
     @property
     def texts(self) -> str:
         kinds = ("header", "subheader", "markdown", "caption", "success", "warning", "error", "code")
-        elements = [each for kind in kinds for each in self.at.get(kind)]
+        elements = [element for kind in kinds for element in self.at.get(kind)]
         return "\n".join([*(element.value for element in elements), *self.page.plain()])
 
     def press(self, key: str) -> Self:

@@ -67,7 +67,7 @@ def page(small: None, opened: Callable[..., Any], tmp_path: Path, monkeypatch: p
 def stored(task: Task) -> list[list[decisions.OwnerDecision]]:
     store = session.annotation_store()
     (project,) = projects.projects(store, ANYBODY)
-    return [list(own) for (_, each), own in decisions.histories(store, project).items() if each == task]
+    return [list(own) for (_, decided_task), own in decisions.histories(store, project).items() if decided_task == task]
 
 
 def choose(page: Any, task: str) -> None:
@@ -106,7 +106,7 @@ def test_verdicts_are_decided_side_by_side_and_again(page: Any) -> None:
     }
     send(page, "2", given={name: {"verdict": "correct", "marked": [1]}})
     drawn = Inspected("aml", "correct", Marked((Span(2, 6),)))
-    assert [(each.answer, each.origin) for each in stored("inspect")[0]] == [
+    assert [(decision.answer, decision.origin) for decision in stored("inspect")[0]] == [
         (first.answer, "A2"),
         (drawn, "changed"),
     ]
@@ -138,7 +138,7 @@ def test_a_final_sentence_is_taken_or_written(page: Any) -> None:
     page.at.text_area(key="decide 1 correct 1 cause").set_value("It is one fine film.")
     page.at.button(key="store decide 1 correct 1").click()
     page.run()
-    assert [(each.answer, each.origin) for each in stored("correct")[0]] == [
+    assert [(decision.answer, decision.origin) for decision in stored("correct")[0]] == [
         (Corrected("cause", "It is a fine film."), "A2"),
         (Corrected("cause", "It is one fine film."), "changed"),
     ]
@@ -150,11 +150,11 @@ def test_marks_are_decided_and_replaced(page: Any) -> None:
         send(page, str(version), marked=units, origin="A1", label=version)
         page.at.session_state["AnnotateState"].change(decided_item="1 mark")
         page.run()
-    assert [each.own_class for each in stored("mark")[0]] == ["negative", "positive"]
-    assert [each.answer for each in stored("mark")[0]] == [
+    assert [decision.own_class for decision in stored("mark")[0]] == ["negative", "positive"]
+    assert [decision.answer for decision in stored("mark")[0]] == [
         Marked((Span(0, 1),)),
         Marked((Span(0, 1), Span(7, 11))),
     ]
     assert re.search(
-        "Decision 2: the answer of A1, .*; positive", "\n".join(each.proto.body for each in page.at.get("html"))
+        "Decision 2: the answer of A1, .*; positive", "\n".join(element.proto.body for element in page.at.get("html"))
     )

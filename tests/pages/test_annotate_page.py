@@ -387,7 +387,7 @@ def test_a_new_project_opens_where_items_are_annotated(annotate: Callable[..., A
 
 def test_the_button_to_annotate_goes_with_its_press(annotate: Callable[..., Annotate]) -> None:
     page = annotate().create().press("join")
-    assert "join" not in {each.key for each in page.at.button}
+    assert "join" not in {button.key for button in page.at.button}
 
 
 def test_two_files_of_data_and_a_bad_first_one_are_sentences(annotate: Callable[..., Annotate]) -> None:

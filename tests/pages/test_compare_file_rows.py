@@ -28,7 +28,7 @@ def test_a_file_brings_its_input_and_its_row_and_removing_it_takes_the_row(opene
     page = given(opened(text="another text").settle(), SCORES, {"text": "bad"})
     assert NONE_HERE in page.captions
     assert "given:my shap" not in ids(page)
-    assert any("Row 2: The field" in each for each in page.plain("bullets"))
+    assert any("Row 2: The field" in bullet for bullet in page.plain("bullets"))
     page.press("explain row input").settle()
     assert page.text == TEXT
     assert "given:my shap" in ids(page)
@@ -41,7 +41,7 @@ def test_a_file_brings_its_input_and_its_row_and_removing_it_takes_the_row(opene
 def test_marks_are_a_row_with_the_agreement_of_every_method(opened: Callable[..., Any]) -> None:
     page = given(opened(text=TEXT).settle(), MARKS)
     assert "people" in ids(page)
-    (table,) = [each.value for each in page.at.dataframe if "AUPRC" in each.value]
+    (table,) = [frame.value for frame in page.at.dataframe if "AUPRC" in frame.value]
     assert list(table["method"])[-1] == "Random order, expected"
     assert len(table) == len({"consensus", *ids(page)})  # without people, with the chance values
 

@@ -48,7 +48,7 @@ def test_the_status_says_that_the_precision_is_checked(opened: Opened, monkeypat
     page.run()
     assert begun.wait(60)
     page.run()
-    assert [each.proto.text for each in page.at.get("progress")] == ["Checking bfloat16"]
+    assert [bar.proto.text for bar in page.at.get("progress")] == ["Checking bfloat16"]
     go.set()
     page.settle()
     assert page.at.get("progress") == []

@@ -47,11 +47,11 @@ def ids(page: Any) -> set[str]:
 
 def test_a_text_model_has_no_image_controls(opened: Opened) -> None:
     page = opened(**FEW).settle()
-    assert [each.key for each in page.at.main.file_uploader] == ["row file 0"]
+    assert [uploader.key for uploader in page.at.main.file_uploader] == ["row file 0"]
     assert page.sheet["image"] is None
     assert not ONLY & ids(page)
     assert "blur" not in page.at.get_by_key("erase").options
-    assert not [each for each in ("erased", "opacity", "evidence", "another") if has(page, each)]
+    assert not [key for key in ("erased", "opacity", "evidence", "another") if has(page, key)]
 
 
 def has(page: Any, key: str) -> bool:
@@ -79,13 +79,13 @@ def test_choosing_a_multimodal_model_brings_its_image_example_and_controls(opene
 
 
 def test_words_and_patches_have_one_scale_and_one_ranking(scenes: Any) -> None:
-    card = next(each for each in scenes.sheet["rows"] if each["id"] == "occlusion")
+    card = next(row for row in scenes.sheet["rows"] if row["id"] == "occlusion")
     assert len(card["cells"]) == len(scenes.words) + 48
     assert sorted(cell["rank"] for cell in card["cells"].values()) == list(range(1, len(card["cells"]) + 1))
     assert sum(cell["top"] for cell in card["cells"].values()) == -(-len(card["cells"]) // 5)
     assert card["shares"].startswith("image ")
     assert card["shares"].endswith(" % of the importance")
-    (alone,) = [each for each in scenes.sheet["rows"] if each["id"] == "image_only"]
+    (alone,) = [row for row in scenes.sheet["rows"] if row["id"] == "image_only"]
     assert alone["shares"] == "image 100 % · text 0 % of the importance"
 
 

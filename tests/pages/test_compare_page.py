@@ -68,8 +68,8 @@ class TestWithASmallModel:
             text="A fine film", erase="delete", top="30", seed="7", sort="faithfulness", large="true"
         ).settle()
         drawn = {
-            each.label: list(each.proto.default) if isinstance(each.value, list) else each.proto.default
-            for each in (*page.at.text_area, *page.at.number_input, *page.at.toggle)
+            widget.label: list(widget.proto.default) if isinstance(widget.value, list) else widget.proto.default
+            for widget in (*page.at.text_area, *page.at.number_input, *page.at.toggle)
         }
         assert drawn["Text"] == "A fine film"
         assert drawn["Seed"] == 7
@@ -129,7 +129,7 @@ class TestWithASmallModel:
         page.press("again")
         gate.set()
         page.settle()
-        assert not any(each.disabled for each in page.at.get("download_button"))
+        assert not any(button.disabled for button in page.at.get("download_button"))
 
     @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
     def test_any_text_is_shown_as_it_was_typed(self, opened: Opened, text: str) -> None:
@@ -152,7 +152,7 @@ class TestWithASmallModel:
         page = opened().settle().write("")
         assert page.sentences == [EMPTY]
         assert "".join(piece for piece, _ in page.sheet["segments"][0]) == FIRST.text
-        assert "Below: the last comparison that worked." in [each.value for each in page.at.caption]
+        assert "Below: the last comparison that worked." in [caption.value for caption in page.at.caption]
 
     @pytest.mark.parametrize("text", ["good " * 20_000, "x" * 100_000], ids=["words", "one word"])
     def test_a_hundred_thousand_characters_stay_in_the_box_and_what_is_left_out_is_said(
@@ -310,7 +310,7 @@ class TestWithASmallModel:
             page.at.get_by_key(group.lower()).set_value(["Occlusion"] if group == "Perturbation" else [])
         page.settle()
         assert [card["name"] for card in page.sheet["rows"]] == ["Occlusion"]
-        assert "Agreement needs two finished methods." in [each.value for each in page.at.caption]
+        assert "Agreement needs two finished methods." in [caption.value for caption in page.at.caption]
 
     def test_no_method_at_all_is_a_sentence(self, opened: Opened) -> None:
         page = opened().settle()
@@ -352,7 +352,7 @@ class TestWithASmallModel:
         gate.set()
         page.settle()
         assert page.state.run.status == "stopped"
-        assert "Stopped. Finished results stay." in [each.value for each in page.at.caption]
+        assert "Stopped. Finished results stay." in [caption.value for caption in page.at.caption]
         page.press("again").settle()
         assert page.state.run.status == "done"
 

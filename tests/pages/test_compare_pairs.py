@@ -20,7 +20,7 @@ def ids(page: Any) -> set[str]:
 
 
 def pieces(page: Any) -> list[str]:
-    return ["".join(piece for piece, _ in each) for each in page.sheet["segments"]]
+    return ["".join(piece for piece, _ in segment) for segment in page.sheet["segments"]]
 
 
 def test_it_opens_with_a_single_text_and_no_control_for_pairs(opened: Opened) -> None:

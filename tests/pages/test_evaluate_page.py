@@ -56,7 +56,7 @@ class Evaluate(JobsPage):
         return state
 
     def give(self, content: bytes, name: str = "mine.csv", key: str = "evaluate file") -> "Evaluate":
-        uploader = next(each for each in self.at.file_uploader if each.key == key)
+        uploader = next(widget for widget in self.at.file_uploader if widget.key == key)
         uploader.set_value((name, content, "text/csv"))
         return self.run()
 
@@ -214,7 +214,7 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
     assert job.arguments[0] == "evaluate"
     assert Path(job.set_spec.data).read_bytes() == CSV
     evaluate.until(lambda: evaluate.job().pid is not None)
-    assert "Loading the model" in str([each.proto for each in evaluate.run().at.get("progress")])
+    assert "Loading the model" in str([bar.proto for bar in evaluate.run().at.get("progress")])
     explained(job, model, inputs=2)
     evaluate.run()
     assert "So far, after 2 inputs: Open: 2 inputs are too few" in evaluate.texts
@@ -230,9 +230,9 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
     assert "Trust map" in evaluate.texts
     assert "does an explanation change when the weights of the model are random" in evaluate.texts
     assert "Occlusion – open: " in evaluate.texts
-    assert [each.proto.label for each in evaluate.at.get("download_button")][:2] == ["Inputs, CSV", "Methods, CSV"]
-    assert "Sanity checks, CSV" in [each.proto.label for each in evaluate.at.get("download_button")]
-    assert "Methods, LaTeX" in [each.proto.label for each in evaluate.at.get("download_button")]
+    assert [button.proto.label for button in evaluate.at.get("download_button")][:2] == ["Inputs, CSV", "Methods, CSV"]
+    assert "Sanity checks, CSV" in [button.proto.label for button in evaluate.at.get("download_button")]
+    assert "Methods, LaTeX" in [button.proto.label for button in evaluate.at.get("download_button")]
     assert [tab.label for tab in evaluate.at.tabs] == ["Evidence", "Against cost", "Curves"]
     worth_a_look = next(box for box in evaluate.at.selectbox if box.label == "Worth a look")
     worth_a_look.set_value(worth_a_look.options[0])

@@ -184,7 +184,7 @@ def test_both_appear_on_the_command_line(bert: FrozenModel, monkeypatch: pytest.
     run = CliRunner().invoke
     assert "first_word" in run(app, ["methods"]).stdout
     explained = json.loads(run(app, ["explain", "--text", "good film", "--samples", "20", "--json"]).stdout)
-    assert "first_word" in [each["method"] for each in explained["explanations"]]
+    assert "first_word" in [explanation["method"] for explanation in explained["explanations"]]
     texts = tmp_path / "texts.txt"
     texts.write_text("".join(f"the good film {number}\n" for number in range(20)), encoding="utf-8")
     options = ("--model", "small", "--data", str(texts), "--n", "3", "--methods", "first_word,occlusion")

@@ -32,7 +32,7 @@ class TestInteractions:
             f"Interactions are computed for the {FEATURED_UNITS} with the largest scores of Consensus, of either"
             " sign; the others"
         )
-        assert any(f"This input has {MOST_UNITS + 1} words. {sentence}" in each for each in page.plain())
+        assert any(f"This input has {MOST_UNITS + 1} words. {sentence}" in text for text in page.plain())
         assert page.at.button(key="interactions").label == LABEL
 
     def test_a_single_word_says_why_there_are_none(self, opened: Opened) -> None:

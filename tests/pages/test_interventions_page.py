@@ -77,8 +77,8 @@ class Interventions:
     @property
     def obeyed(self) -> bool:
         """Return whether a tag stands anywhere on the page."""
-        texts = [each.value for each in (*self.at.markdown, *self.at.caption, *self.at.error)]
-        return any("<script" in each for each in (*texts, self.page.html))
+        texts = [element.value for element in (*self.at.markdown, *self.at.caption, *self.at.error)]
+        return any("<script" in text for text in (*texts, self.page.html))
 
     @property
     def shares(self) -> list[dict[str, str]]:
@@ -118,7 +118,7 @@ def page(opened: Opened, speaks: None) -> Interventions:
 def test_without_narrators_the_page_says_what_to_do(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computations, "bundle_names", lambda: ("small",))
     page = Interventions(opened)
-    assert [each.value for each in page.at.info] == [heading.NO_NARRATORS]
+    assert [message.value for message in page.at.info] == [heading.NO_NARRATORS]
     assert not page.at.selectbox
 
 
@@ -128,7 +128,7 @@ def test_a_model_of_images_without_a_generator_is_not_offered(
     info = model_info.ModelInfo(multimodal=True, version="1")
     monkeypatch.setattr(computations, "model_info", lambda _pool, _name: info)
     page = Interventions(opened)
-    assert [each.value for each in page.at.info] == [heading.NO_NARRATORS]
+    assert [message.value for message in page.at.info] == [heading.NO_NARRATORS]
 
 
 def test_it_opens_with_an_intervention_and_a_check_already_made(page: Interventions) -> None:
@@ -154,10 +154,10 @@ def test_the_same_example_as_base_and_source_changes_nothing(page: Interventions
 def test_all_neurons_make_the_base_the_source(page: Interventions) -> None:
     page.choose("which", "typed").choose("neurons", "0-127")
     assert not page.errors
-    after = [float(each) for each in re.findall(r"(\d\.\d{3}) after", page.bars[0])]
+    after = [float(number) for number in re.findall(r"(\d\.\d{3}) after", page.bars[0])]
     base, source = page.at.selectbox(key="base").value, page.at.selectbox(key="source").value
     page.choose("base", source).choose("source", base)
-    before = [float(each) for each in re.findall(r"(\d\.\d{3}) before", page.bars[0])]
+    before = [float(number) for number in re.findall(r"(\d\.\d{3}) before", page.bars[0])]
     assert after == pytest.approx(before, abs=0.002)
 
 

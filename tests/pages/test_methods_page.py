@@ -21,7 +21,7 @@ def texts(opened: Opened, small: None) -> str:
     page.at.switch_page("pages/methods.py")
     page.run()
     elements = [*page.at.markdown, *page.at.caption, *page.at.header, *page.at.title]
-    names = [*(element.value for element in elements), *(each.label for each in page.at.expander)]
+    names = [*(element.value for element in elements), *(expander.label for expander in page.at.expander)]
     return "\n".join([*names, *page.plain()])
 
 
@@ -49,7 +49,7 @@ def test_every_method_has_its_formula(opened: Opened) -> None:
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
-    formulas = [each.value.strip("$ \n") for each in page.at.latex]
+    formulas = [formula.value.strip("$ \n") for formula in page.at.latex]
     by_group = [spec for group in groups() for spec in METHODS if spec.group == group]
     assert formulas == [spec.formula for spec in (*by_group, *NARRATORS)]
     assert all(formula.count("{") == formula.count("}") for formula in formulas)
@@ -80,16 +80,16 @@ def test_the_narrators_metrics_are_shown_where_they_were_measured(
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
-    assert "In words, on 4,900 held-out examples of small" in [each.value for each in page.at.header]
-    agreement, tournament = (each.value for each in page.at.dataframe[-2:])
+    assert "In words, on 4,900 held-out examples of small" in [header.value for header in page.at.header]
+    agreement, tournament = (frame.value for frame in page.at.dataframe[-2:])
     assert list(agreement["method"]) == [spec.name for spec in NARRATORS]
     assert tournament["by chance"].tolist() == ["0.500 ± 0.100"]
-    assert any("A stand-in for the paper's tournament" in each and "on 40 inputs" in each for each in page.plain())
+    assert any("A stand-in for the paper's tournament" in text and "on 40 inputs" in text for text in page.plain())
     assert any(
-        "Judged by LIME, among all 1 narrators (all equal on 25% of the inputs)" in each for each in page.plain()
+        "Judged by LIME, among all 1 narrators (all equal on 25% of the inputs)" in text for text in page.plain()
     )
     assert page.at.code[-1].value == "python -m explainers study narratives"
-    assert any("CAuSE + word losses against φ: composite +0.500" in each for each in page.plain())
+    assert any("CAuSE + word losses against φ: composite +0.500" in text for text in page.plain())
 
 
 @pytest.mark.usefixtures("small")
@@ -108,8 +108,8 @@ def test_evidence_is_shown_where_it_is_known(opened: Opened, tmp_path: Path, mon
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
-    assert "Do the methods find the evidence?" in [each.value for each in page.at.subheader]
-    (table,) = (each.value for each in page.at.dataframe if "patches: AUC ↑" in each.value.columns)
+    assert "Do the methods find the evidence?" in [subheader.value for subheader in page.at.subheader]
+    (table,) = (frame.value for frame in page.at.dataframe if "patches: AUC ↑" in frame.value.columns)
     assert table["method"].tolist() == ["Occlusion"]
     assert table["patches: AUC ↑"].tolist() == ["0.750 ± 0.250"]
 
@@ -132,9 +132,9 @@ def test_the_papers_tables_stand_beside_ours(opened: Opened, monkeypatch: pytest
     page.run()
     page.at.selectbox(key="paper table").set_value("CIMI, Table 1: yelp")
     page.run()
-    assert any("Yelp; accuracy 90.0 %; n = 7." in each and table.note in each for each in page.plain())
-    assert any("are fitted once" in each and "A table is replicated where" in each for each in page.plain())
-    assert "measure yelp" in [each.value for each in page.at.code]
+    assert any("Yelp; accuracy 90.0 %; n = 7." in text and table.note in text for text in page.plain())
+    assert any("are fitted once" in text and "A table is replicated where" in text for text in page.plain())
+    assert "measure yelp" in [code.value for code in page.at.code]
     figure = papers.dots(results[1], "cimi_comp")
     diamonds = [trace for trace in figure.data if trace.marker.symbol == "diamond-open"]
     assert [trace.x[0] for trace in diamonds] == [0.31, 0.0992, 0.2362, 0.0809, 0.1497]  # from below
@@ -148,4 +148,4 @@ def test_without_measured_tables_there_is_no_section(
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
-    assert "paper table" not in {each.key for each in page.at.selectbox}
+    assert "paper table" not in {selectbox.key for selectbox in page.at.selectbox}

@@ -77,7 +77,7 @@ class Reading:
     def text(self) -> str:
         """All that a person reads besides components."""
         parts = [*self.at.title, *self.at.header, *self.at.subheader, *self.at.markdown, *self.at.caption]
-        bodies = [re.sub("<[^>]+>", "", each.proto.body) for each in self.at.get("html")]
+        bodies = [re.sub("<[^>]+>", "", element.proto.body) for element in self.at.get("html")]
         return "\n".join([*(part.value for part in parts), *map(unescape, bodies)])
 
 
@@ -108,7 +108,7 @@ def walk(page: Reading, id: str, settle: Callable[[], object]) -> None:
     for number, step in enumerate(story.steps, start=1):
         assert page.address["step"] == str(number)
         settle()
-        assert step.title in [each.value for each in page.at.header]
+        assert step.title in [header.value for header in page.at.header]
         if step.bet is not None:
             bet(page, step)
         elif step.state is not None and "marks" in step.state.show:
@@ -152,7 +152,7 @@ def test_every_step_comes_to_its_end() -> None:
 @pytest.mark.usefixtures("unloaded")
 def test_the_list_has_every_story_and_opens_it() -> None:
     page = Reading()
-    assert [each.value for each in page.at.subheader] == [story.title for story in stories()]
+    assert [subheader.value for subheader in page.at.subheader] == [story.title for story in stories()]
     page.press("open cimi")
     assert page.address == {"story": "cimi", "step": "1"}
     assert page.at.title[0].value == story_of("cimi").title  # type: ignore[union-attr]
@@ -207,7 +207,9 @@ def test_explanations_are_hidden_until_the_marks_are_made() -> None:
 @pytest.mark.usefixtures("unloaded")
 def test_our_numbers_stand_beside_the_papers() -> None:
     html = next(
-        each.proto.body for each in Reading(story="aml", step="7").at.get("html") if "reading-table" in each.proto.body
+        element.proto.body
+        for element in Reading(story="aml", step="7").at.get("html")
+        if "reading-table" in element.proto.body
     )
     assert "<td>0.140</td>" in html
     assert re.search(r"<td>0\.\d{3} ± 0\.\d{3}</td>", html)
@@ -215,7 +217,7 @@ def test_our_numbers_stand_beside_the_papers() -> None:
 
 @pytest.mark.usefixtures("unloaded")
 def test_large_type_is_in_the_address() -> None:
-    bodies = [each.proto.body for each in Reading(story="aml", large="true").at.get("html")]
+    bodies = [element.proto.body for element in Reading(story="aml", large="true").at.get("html")]
     assert any("font-size: 20px" in body for body in bodies)
 
 
@@ -239,7 +241,7 @@ def test_a_group_bets_and_everybody_is_counted_once(presented: Reading) -> None:
     assert "bet 0" not in [button.key for button in presented.at.button]  # who presents does not bet
     presented.press("reveal")
     for page in (presented, one.run(), other.run()):
-        rows = next(each.proto.body for each in page.at.get("html") if "reading-bets" in each.proto.body)
+        rows = next(element.proto.body for element in page.at.get("html") if "reading-bets" in element.proto.body)
         assert re.findall(r"<span>(\d)</span>", rows) == ["0", "0", "2"]
     assert "bet 0" not in [button.key for button in one.at.button]
 

@@ -143,7 +143,7 @@ def test_a_training_is_started_and_its_result_shown(train: Train) -> None:
     card = json.loads(train.at.json[0].value)
     assert card["spec"] == json.loads(job.spec.as_json())
     assert train.at.text_area(key="train texts").value == TEXTS
-    charts = [each.key for each in train.at.get("plotly_chart")]
+    charts = [chart.key for chart in train.at.get("plotly_chart")]
     assert charts == ["chart 1 total", "chart 1 validation", "chart 1 L_p"]
 
 
@@ -154,7 +154,7 @@ def test_a_model_with_a_generator_needs_no_texts(train: Train, monkeypatch: pyte
     train.run()
     assert not train.at.text_area
     assert not train.at.file_uploader
-    assert [each.value for each in train.at.info] == [texts_form.GENERATED]
+    assert [message.value for message in train.at.info] == [texts_form.GENERATED]
     assert "python -m explainers fit aml --model small --variant mine --seed 0" in train.texts
     train.press("start training").over()
     (job,) = train.jobs.all()

@@ -138,7 +138,7 @@ def test_people_who_log_in_see_their_own_trainings(opened: Opened, monkeypatch: 
     assert at.button(key="cancel 1")
     assert not any(button.key == "cancel 1" for button in page_of("bob").button)
     owner = page_of("owner")
-    assert any("by ada@example.org" in each.proto.body for each in owner.get("html"))
+    assert any("by ada@example.org" in element.proto.body for element in owner.get("html"))
     owner.button(key="cancel 1").click().run()
     assert [job.status for job in view.shared_jobs().all()] == ["cancelled"]
 

@@ -60,7 +60,7 @@ def test_the_one_that_passes_most_checks_is_named() -> None:
 
 
 def test_several_are_named_where_they_pass_the_same_checks() -> None:
-    checks = {each: lines("yes", "none", "yes") for each in ("cause_phi", "cause")}
+    checks = {narrator: lines("yes", "none", "yes") for narrator in ("cause_phi", "cause")}
     assert sentence_verdict(checks, {}) == (
         "Best supported: φ and CAuSE + word losses. They name the model's class, and the model uses the words that "
         "they name. Whether their reasons hold is not known."
@@ -83,7 +83,7 @@ def test_what_a_narrator_does_on_unseen_inputs_counts_where_it_is_known() -> Non
 
 
 def test_with_several_records_each_has_its_own() -> None:
-    checks = {each: lines("yes", "yes", "none") for each in ("cause_phi_tokens", "cause_tokens")}
+    checks = {narrator: lines("yes", "yes", "none") for narrator in ("cause_phi_tokens", "cause_tokens")}
     known = {"cause_phi_tokens": record(0.9), "cause_tokens": record(0.92)}
     text = sentence_verdict(checks, known)
     assert text.startswith("Best supported: φ (tokens) and CAuSE (tokens). They name the model's class and are true of")
@@ -103,19 +103,21 @@ def test_of_two_that_pass_one_check_each_the_true_reason_is_preferred() -> None:
 
 
 def test_one_of_which_nothing_is_known_is_not_better_than_one_that_is_mostly_wrong() -> None:
-    checks = {each: lines("yes", "none", "yes") for each in ("cause_phi", "cause_tokens")}
+    checks = {narrator: lines("yes", "none", "yes") for narrator in ("cause_phi", "cause_tokens")}
     assert sentence_verdict(checks, {"cause_phi": record(None), "cause_tokens": record(0.46)}).startswith(
         "No sentence can be preferred. φ and CAuSE (tokens) pass the checks, perhaps by luck."
     )
 
 
 def test_the_chance_of_this_sentence_comes_before_its_narrators_record() -> None:
-    checks = {each: lines("yes", "none", "yes") for each in ("cause_phi_tokens", "cause_tokens")}
-    records = {each: record(0.46) for each in checks}
+    checks = {narrator: lines("yes", "none", "yes") for narrator in ("cause_phi_tokens", "cause_tokens")}
+    records = {narrator: record(0.46) for narrator in checks}
     text = sentence_verdict(checks, records, {"cause_phi_tokens": 0.55, "cause_tokens": 0.71})
     assert text.startswith("Best supported: CAuSE (tokens). It names the model's class, and the model uses")
     assert text.endswith("Chance that the reason holds, estimated without a reader: CAuSE (tokens) 71 %.")
-    text = sentence_verdict(checks, {each: record(0.9) for each in checks}, {each: 0.3 for each in checks})
+    text = sentence_verdict(
+        checks, {narrator: record(0.9) for narrator in checks}, {narrator: 0.3 for narrator in checks}
+    )
     assert text.startswith("No sentence can be preferred.")
     assert text.endswith("φ (tokens) 30 % and CAuSE (tokens) 30 %.")
 

@@ -32,7 +32,7 @@ def test_a_row_has_the_evidence_of_the_methods_and_the_mean_of_the_random_orders
             measured(answers, order, decision.label, metrics_at_percents())
             for order in random_orders(decision.encoding, settings.seed)
         ]
-        assert mean == pytest.approx(float(np.mean([evidence(each) for each in scores])), abs=1e-5)
+        assert mean == pytest.approx(float(np.mean([evidence(metrics) for metrics in scores])), abs=1e-5)
     document = answers_document({"small": {"rows": [{"input": 0, **row}], "command": "study answers --n 1"}})
     lines = [line.split(" | ") for line in document.splitlines() if line.startswith("| `")]
     (random,) = [cells for cells in lines if "`random`" in cells[0]]

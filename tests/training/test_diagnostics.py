@@ -54,12 +54,12 @@ def test_between_is_nothing_where_every_text_has_the_same_profile() -> None:
 
 def test_a_healthy_mask_and_a_healthy_distribution_raise_no_alarm() -> None:
     assert first_words(by_chance()) == []
-    assert first_words([[each / sum(row) for each in row] for row in by_chance()], distribution=True) == []
+    assert first_words([[score / sum(row) for score in row] for row in by_chance()], distribution=True) == []
     assert collapse_warnings(FINE, distribution=False) == collapse_warnings(FINE, distribution=True) == ()
 
 
 def test_a_constant_mask() -> None:
-    assert "Constant mask" in first_words([[0.5 + each / 100 for each in row] for row in by_chance()])
+    assert "Constant mask" in first_words([[0.5 + score / 100 for score in row] for row in by_chance()])
 
 
 @pytest.mark.parametrize(("value", "kind"), [(0.0, "0"), (1.0, "1")])
@@ -69,16 +69,16 @@ def test_a_saturated_mask_says_at_which_end(value: float, kind: str) -> None:
 
 
 def test_a_mask_that_keeps_nearly_everything() -> None:
-    rows = [[0.8 + 0.2 * each for each in row] for row in by_chance()]
+    rows = [[0.8 + 0.2 * score for score in row] for row in by_chance()]
     assert score_shape(rows).high < 0.9
     assert "The mask keeps nearly everything" in first_words(rows)
-    assert first_words([[each / sum(row) for each in row] for row in rows], distribution=True) == ["Uniform"]
+    assert first_words([[score / sum(row) for score in row] for row in rows], distribution=True) == ["Uniform"]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("distribution", [False, True])
 def test_a_positional_ramp_in_either_direction(sign: int, distribution: bool) -> None:
-    rows = [[0.5 + sign * 0.05 * place + each / 100 for place, each in enumerate(row)] for row in by_chance()]
+    rows = [[0.5 + sign * 0.05 * place + score / 100 for place, score in enumerate(row)] for row in by_chance()]
     assert "Positional ramp" in first_words(rows, distribution=distribution)
 
 
@@ -91,7 +91,7 @@ def test_a_uniform_distribution() -> None:
 
 
 def test_small_shares_of_a_distribution_are_no_constant_or_saturated_mask() -> None:
-    rows = [[0.01 * each for each in row] for row in by_chance()]
+    rows = [[0.01 * score for score in row] for row in by_chance()]
     assert {"Constant mask", "Saturated mask"} <= set(first_words(rows))
     assert first_words(rows, distribution=True) == []
 

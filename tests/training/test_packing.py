@@ -20,7 +20,7 @@ def test_a_weight_is_off_by_at_most_half_a_step_of_its_row() -> None:
     assert set(again) == set(weights)
     error = (again["large"] - weights["large"]).abs().amax(1)
     assert (error <= weights["large"].abs().amax(1) / 61.9).all()
-    assert sum(each.nbytes for each in file.values()) < 0.21 * sum(weight.nbytes for weight in weights.values())
+    assert sum(array.nbytes for array in file.values()) < 0.21 * sum(weight.nbytes for weight in weights.values())
 
 
 def test_every_number_comes_back_from_its_bytes() -> None:

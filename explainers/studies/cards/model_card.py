@@ -68,12 +68,12 @@ def criteria_section(folder: Path) -> Iterator[str]:
 def _criteria_table(rows: Mapping[tuple[str, str], Mapping[str, float]]) -> Table[tuple[str, str]]:
     """A row for each criterion (several are joined by "+") and norm that weights were trained for."""
 
-    def reached(each: str) -> TableColumn[tuple[str, str]]:
+    def reached(column: str) -> TableColumn[tuple[str, str]]:
         def cell(trained: tuple[str, str]) -> str:
             criterion, norm = trained
-            return _with_gain(rows[trained][each], each, rows.get((each, norm)) if each != criterion else None)
+            return _with_gain(rows[trained][column], column, rows.get((column, norm)) if column != criterion else None)
 
-        return TableColumn(COLUMNS[each], cell)
+        return TableColumn(COLUMNS[column], cell)
 
     trained_for: TableColumn[tuple[str, str]] = TableColumn(
         "trained for", lambda row: ", ".join((*row[0].split("+"), row[1]))

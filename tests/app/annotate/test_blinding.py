@@ -34,17 +34,17 @@ from tests.app.annotate.conftest import METHODS, NARRATORS
 Make = Callable[..., Project]
 SENT: dict[Task, Callable[[dict[str, object]], dict[str, object]]] = {
     "mark": lambda _data: {"marked": [0, 2]},
-    "simulate": lambda data: {"given": {each["letter"]: {"label": 0} for each in data["maps"]}},  # type: ignore[attr-defined]
+    "simulate": lambda data: {"given": {heat_map["letter"]: {"label": 0} for heat_map in data["maps"]}},  # type: ignore[attr-defined]
     "read": lambda _data: {"read": {"grammatical": "yes", "true": "?", "supports": "no", "informative": "yes"}},
-    "rank": lambda data: {"order": [each["letter"] for each in data["maps"]]},  # type: ignore[attr-defined]
+    "rank": lambda data: {"order": [heat_map["letter"] for heat_map in data["maps"]]},  # type: ignore[attr-defined]
     "rate": lambda data: {
-        "scores": {each["letter"]: {"relatedness": 5, "fluency": 1} for each in data["sentences"]}  # type: ignore[attr-defined]
+        "scores": {sentence["letter"]: {"relatedness": 5, "fluency": 1} for sentence in data["sentences"]}  # type: ignore[attr-defined]
     },
     "inspect": lambda data: {
-        "given": {each["letter"]: {"verdict": "correct", "marked": [1]} for each in data["suggestions"]}  # type: ignore[attr-defined]
+        "given": {suggestion["letter"]: {"verdict": "correct", "marked": [1]} for suggestion in data["suggestions"]}  # type: ignore[attr-defined]
     },
     "correct": lambda data: {
-        "given": {each["letter"]: {"sentence": " A good reason. "} for each in data["sentences"]}  # type: ignore[attr-defined]
+        "given": {sentence["letter"]: {"sentence": " A good reason. "} for sentence in data["sentences"]}  # type: ignore[attr-defined]
     },
 }
 
@@ -87,7 +87,7 @@ def test_a_map_that_cannot_be_drawn_is_replaced_in_the_ranking(
     project = make_project(("a fine film",), maps_to_rank=2)
     question = ask(project, people.annotator(annotation_store, project.id, "account "), "rank")
     missing = question.letters["A"]
-    maps = {id: each for id, each in question.prepared.maps.items() if id != missing}
+    maps = {id: heat_map for id, heat_map in question.prepared.maps.items() if id != missing}
     fewer = replace(question, prepared=replace(question.prepared, maps=maps))
     assert set(fewer.letters.values()) == set(METHODS) - {missing}
     assert fewer.key != question.key  # a draft of the other maps is not taken over
@@ -179,7 +179,7 @@ def test_without_blinding_the_methods_have_their_names(annotation_store: Store, 
     project = make_project(blind=False)
     annotator = people.annotator(annotation_store, project.id, "account ")
     data = payload(ask(project, annotator, "rank"), None)
-    assert {each["letter"] for each in data["maps"]} == {method_name(method) for method in METHODS}
+    assert {heat_map["letter"] for heat_map in data["maps"]} == {method_name(method) for method in METHODS}
 
 
 def test_opening_the_results_brings_the_names_into_downloads(annotation_store: Store, make_project: Make) -> None:
@@ -194,7 +194,7 @@ def test_opening_the_results_brings_the_names_into_downloads(annotation_store: S
 def test_stand_in_names_differ_between_methods_and_projects(make_project: Make) -> None:
     one, other = make_project(), make_project()
     ranked = Annotation("Films", "item 1", "P1", "rank", 1, 1.0, 1.0, Ranked(METHODS))
-    first, second = (without_names(ranked, each).answer for each in (one, other))
+    first, second = (without_names(ranked, project).answer for project in (one, other))
     assert isinstance(first, Ranked)
     assert isinstance(second, Ranked)
     assert len(set(first.methods) | set(second.methods)) == 6
@@ -241,7 +241,7 @@ def test_several_methods_of_an_item_are_shuffled_for_every_person(
             orders[tuple(question.letters.values())] += 1
             answer = read_sent(question, SENT["simulate"](data))
             assert isinstance(answer, Several)
-            assert tuple(each.method for each in answer.answers) == tuple(question.letters.values())
+            assert tuple(simulated.method for simulated in answer.answers) == tuple(question.letters.values())
             answers.confirm(
                 annotation_store, project, annotator, Confirmation(question.item_number, "simulate", 1, answer)
             )
@@ -278,7 +278,7 @@ def test_a_method_that_comes_late_takes_no_letter_of_another(
 ) -> None:
     project = make_project(methods_per_item=3)
     question = ask(project, people.annotator(annotation_store, project.id, "account "), "simulate")
-    maps = {id: each for id, each in question.prepared.maps.items() if id != "aml"}
+    maps = {id: heat_map for id, heat_map in question.prepared.maps.items() if id != "aml"}
     without = replace(question, prepared=replace(question.prepared, maps=maps))
     assert without.letters == {letter: id for letter, id in question.letters.items() if id != "aml"}
     assert without.key != question.key  # the page draws it anew

@@ -101,7 +101,7 @@ Differing = dict[Task, list[Dispute]]
 
 def test_the_items_on_which_people_differ_are_found_in_every_task(differing: Differing) -> None:
     assert set(differing) == set(DIFFERENT)
-    assert {each.state.item.id for listed in differing.values() for each in listed} == {"item 0"}
+    assert {dispute.state.item.id for listed in differing.values() for dispute in listed} == {"item 0"}
 
 
 def test_everybodys_answers_stand_side_by_side_in_words(differing: Differing) -> None:
@@ -188,10 +188,10 @@ def test_a_later_decision_replaces_an_earlier_one_and_both_are_downloaded(
     decisions.decide(annotation_store, annotated, (number, "mark"), BOTH, "changed", "Bob")
     decisions.decide(annotation_store, annotated, (number, "rate"), DIFFERENT["rate"][0], "A1")
     history = decisions.histories(annotation_store, annotated)
-    assert [(each.answer, each.by) for each in history[number, "mark"]] == [(FIRST, "Ada"), (BOTH, "Bob")]
+    assert [(decision.answer, decision.by) for decision in history[number, "mark"]] == [(FIRST, "Ada"), (BOTH, "Bob")]
     known = items.all_items(annotation_store, annotated.id)
     decided = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
-    assert [(each.task, each.version, each.answer, each.comment) for each in decided] == [
+    assert [(annotation.task, annotation.version, annotation.answer, annotation.comment) for annotation in decided] == [
         ("mark", 1, FIRST, "A1; decided by Ada"),
         ("mark", 2, BOTH, "changed; decided by Bob"),
         ("rate", 1, DIFFERENT["rate"][0], "A1"),
@@ -200,7 +200,7 @@ def test_a_later_decision_replaces_an_earlier_one_and_both_are_downloaded(
     assert decided[0].item == "item 0"
 
 
-@pytest.mark.parametrize("format", EXPORTS, ids=lambda each: each.id)
+@pytest.mark.parametrize("format", EXPORTS, ids=lambda export: export.id)
 def test_decisions_come_back_as_decisions(
     annotation_store: Store, annotated: Project, differing: Differing, format: ExportFormat
 ) -> None:
@@ -219,7 +219,7 @@ def test_decisions_come_back_as_decisions(
     assert {task: own[-1].answer for (_, task), own in history.items()} == {
         task: both[1] for task, both in DIFFERENT.items()
     }
-    assert {(each.origin, each.by) for own in history.values() for each in own} == {("A2", "Ada")}
+    assert {(decision.origin, decision.by) for own in history.values() for decision in own} == {("A2", "Ada")}
 
 
 def test_corrections_that_differ_in_spaces_alone_are_the_same(differing: Differing) -> None:

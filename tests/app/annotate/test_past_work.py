@@ -64,7 +64,12 @@ def test_the_newest_answer_tells_whether_an_item_is_skipped(annotation_store: St
     skipped = replace(RANK, version=2, answer=None, skipped=True)
     project = made(annotation_store, skipped, MARK, RANK, replace(skipped, item="b"))
     stored = answers.annotations(annotation_store, project)
-    assert [(each.item, each.task) for each in stored] == [("a", "rank"), ("a", "rank"), ("b", "rank"), ("a", "mark")]
+    assert [(annotation.item, annotation.task) for annotation in stored] == [
+        ("a", "rank"),
+        ("a", "rank"),
+        ("b", "rank"),
+        ("a", "mark"),
+    ]
     (one,) = people.names(annotation_store, project.id)
     assert assignment.progress(annotation_store, project.id, one, 1) == assignment.Progress(1, 1, 1)
     other = people.annotator(annotation_store, project.id, "account other")

@@ -79,7 +79,7 @@ class Trials:
         whole = prepared(TEXT)
         return replace(
             whole,
-            maps={id: each for id, each in whole.maps.items() if id in there},
+            maps={id: heat_map for id, heat_map in whole.maps.items() if id in there},
             sentences={id: sentence for id, sentence in whole.sentences.items() if id in there},
             failures={id: "It did not converge." for id in methods if id not in there},
         )

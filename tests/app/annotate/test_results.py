@@ -223,7 +223,7 @@ def test_agreement_on_the_class_and_on_marks_are_two(annotation_store: Store, op
     assert marks.note == results.SAME_CLASS.format(same=7, pairs=9)
 
 
-@pytest.mark.parametrize("format", EXPORTS, ids=lambda each: each.id)
+@pytest.mark.parametrize("format", EXPORTS, ids=lambda export: export.id)
 def test_a_download_becomes_a_project_with_the_same_annotations(
     annotation_store: Store, annotated: Project, format: object
 ) -> None:

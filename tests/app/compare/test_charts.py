@@ -33,7 +33,7 @@ def test_every_method_agrees_with_itself_and_the_matrix_is_symmetric(comparison:
 
 def test_a_persons_and_a_random_order_have_no_part(comparison: Comparison) -> None:
     renamed = zip(("guess", "random", "occlusion"), comparison.results[1:], strict=True)
-    results = (replace(each, attribution=replace(each.attribution, method=name)) for name, each in renamed)
+    results = (replace(result, attribution=replace(result.attribution, method=name)) for name, result in renamed)
     assert list(agreement_chart(replace(comparison, results=tuple(results)), AGREEMENTS[0]).data[0].x) == ["Occlusion"]
 
 

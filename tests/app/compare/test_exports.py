@@ -60,7 +60,7 @@ def test_plots_are_of_their_format(comparison: Comparison) -> None:
 
 def test_the_json_has_everything(comparison: Comparison) -> None:
     content = json.loads(comparison.as_json())
-    assert [each["method"] for each in content["explanations"]] == ["consensus", "lime", "occlusion"]
+    assert [explanation["method"] for explanation in content["explanations"]] == ["consensus", "lime", "occlusion"]
     assert content["manifest"]["texts"] == [ATTACK]
 
 

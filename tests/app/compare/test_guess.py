@@ -71,7 +71,7 @@ def payload(at: AppTest) -> dict[str, Any]:
 
 
 def texts(at: AppTest) -> list[str]:
-    return [each.value for each in at.text]
+    return [element.value for element in at.text]
 
 
 def test_without_the_switch_nothing_is_hidden(page: Callable[..., AppTest]) -> None:

@@ -48,7 +48,7 @@ def entry_of(run: Run, *narratives: Narrative, checks: tuple[NarrativeCheck, ...
 
 
 def answers(entry: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(each["state"], each["answer"]) for each in entry["checks"]]
+    return [(check["state"], check["answer"]) for check in entry["checks"]]
 
 
 def test_a_model_without_narrators_shows_nothing(ran: Ran) -> None:
@@ -81,7 +81,7 @@ def test_the_verdict_waits_for_the_checks_of_all_sentences(ran: Ran) -> None:
 
 def test_after_a_word_was_removed_the_others_keep_their_numbers(ran: Ran) -> None:
     entry = entry_of(ran("a good film but dull", removed=(0,)), narrative(mentions=(0, 1)))
-    assert [each["units"] for each in entry["mentions"]] == [[1], [2]]
+    assert [mention["units"] for mention in entry["mentions"]] == [[1], [2]]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_equal_sentences_are_one_entry_with_all_names_and_their_lines_stay_reser
     texts = {"cause_phi": SENTENCE, "cause_phi_ts": "The answer is negative.", "cause": SENTENCE}
     know(run, narratives=tuple(narrative(text, method=method) for method, text in texts.items()))
     data = payload(run)
-    assert [(each["id"], each["name"]) for each in data["entries"]] == [
+    assert [(entry["id"], entry["name"]) for entry in data["entries"]] == [
         ("cause_phi cause", f"φ and {CAUSE.name}"),
         ("cause_phi_ts", "φ + TS"),
     ]
@@ -167,7 +167,7 @@ def test_until_a_sentence_comes_that_of_the_run_before_is_shown_as_old(ran: Ran)
 def test_only_the_chosen_narrators_have_a_line(ran: Ran) -> None:
     run = ran("a good film")
     run.request, run.status = replace(run.request, narrators=("cause_phi", "cause")), "running"
-    assert [each["id"] for each in payload(run)["entries"]] == ["cause_phi", "cause"]
+    assert [entry["id"] for entry in payload(run)["entries"]] == ["cause_phi", "cause"]
 
 
 def test_the_class_that_c2_reads_is_named_where_there_is_a_c2(ran: Ran) -> None:
@@ -263,7 +263,7 @@ def test_how_often_a_narrator_is_right_stands_beside_its_sentence(ran: Ran, monk
     know(run, narratives=tuple(narrative(text, method=method) for method, text in texts.items()))
     data = payload(run)
     assert data["questions"][-1] == QUESTION
-    both, other = (each["checks"][-1] for each in data["entries"])
+    both, other = (entry["checks"][-1] for entry in data["entries"])
     assert (both["state"], both["answer"]) == ("record", "3 %, 80 %")
     assert both["detail"] == f"φ: Of 300 … {CAUSE.name}: Of 300 others …"
     assert (other["state"], other["answer"]) == ("record", "not known")

@@ -33,7 +33,9 @@ from explainers.training.artifacts import not_fitted
 from tests.fitted_version import fitted_version
 
 MODELS = {"sst2", "nli", "scenes"}
-EXAMPLES = pytest.mark.parametrize("curated", curated_examples(), ids=lambda each: f"{each.model}, {each.title}")
+EXAMPLES = pytest.mark.parametrize(
+    "curated", curated_examples(), ids=lambda example: f"{example.model}, {example.title}"
+)
 pytestmark = pytest.mark.skipif(not set(bundle_names()) >= MODELS, reason="not all bundles are in assets/bundles")
 TESTED = ["consensus", "supported", "differs", "random", ""]
 
@@ -101,7 +103,7 @@ def test_the_words_of_the_heading_are_the_first_of_the_consensus_row_outlined_an
     markup, units = answer_head.markup(run, run, answer), comparison.decision.encoding.units
     marked = re.findall(r"<mark>(.*?)</mark>", markup)
     words = sorted(unit for unit in answer.words if units[unit].kind == "word" and not answer.refusal)
-    assert [unescape(each) for each in marked] == [units[unit].text for unit in words]
+    assert [unescape(word) for word in marked] == [units[unit].text for unit in words]
     if answer.status != "supported":
         assert "carry" not in markup
         return
@@ -124,8 +126,8 @@ def test_rows_table_and_files_have_the_same_groups(curated: CuratedExample) -> N
     assert places == sorted(places)
     table = metrics_table(comparison)
     bold, pale = (re.findall(rf'<tr class="{kind}"><td>(.*?)</td>', table) for kind in ("best", "pale"))
-    assert [unescape(each) for each in bold] == [method_spec(method).display_name for method in answer.supported]
-    assert [unescape(each) for each in pale] == [method_spec(method).display_name for method in answer.random]
+    assert [unescape(name) for name in bold] == [method_spec(method).display_name for method in answer.supported]
+    assert [unescape(name) for name in pale] == [method_spec(method).display_name for method in answer.random]
     written = csv.DictReader(io.StringIO(csv_metrics(comparison), newline=""))
     assert all(line["group"] == answer.group(line["method"]) for line in written)
 

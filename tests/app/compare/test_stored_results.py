@@ -225,7 +225,7 @@ from explainers.results.settings import Settings
 ModelPool.warm_up = lambda *_args, **_rest: None
 engine = Engine(ModelPool())
 for model in ("sst2", "nli", "scenes"):
-    curated = example_of(next(each for each in curated_examples() if each.model == model))
+    curated = example_of(next(candidate for candidate in curated_examples() if candidate.model == model))
     example = Example(curated.text, curated.pair, image=curated.image)
     run = engine.submit(Request(model, example, None, default_methods(), Settings()))
     assert run.status == "done"

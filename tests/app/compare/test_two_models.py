@@ -127,7 +127,7 @@ def until_over(at: AppTest) -> AppTest:
 
 
 def drawn(at: AppTest) -> str:
-    return "".join(str(each.proto.body) for each in at.get("html"))
+    return "".join(str(element.proto.body) for element in at.get("html"))
 
 
 def test_without_a_second_model_nothing_is_asked(page: Callable[..., AppTest]) -> None:

@@ -70,7 +70,7 @@ def postgresql() -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # a socket's path is at most 107 characters long
     user = None
     if os.geteuid() == 0:
-        user = "postgres" if any(each.pw_name == "postgres" for each in pwd.getpwall()) else "nobody"
+        user = "postgres" if any(account.pw_name == "postgres" for account in pwd.getpwall()) else "nobody"
         shutil.chown(folder, user)
     server = Server(place, folder, user)
     try:

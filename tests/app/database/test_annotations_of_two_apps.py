@@ -66,4 +66,4 @@ def test_annotations_of_a_version_without_classes_go_on(database: str, opened: C
     assert [annotation.own_class for annotation in answers.annotations(later, listed)] == ["", "negative"]
     decisions.decide(later, listed, (item, "mark"), MARKED, "A1", own_class="positive")
     ((history,),) = [decisions.histories(later, listed).values()]
-    assert [each.own_class for each in history] == ["", "positive"]
+    assert [decision.own_class for decision in history] == ["", "positive"]

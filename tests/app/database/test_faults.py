@@ -121,8 +121,8 @@ def test_bits_that_flip_in_the_file_end_in_a_sentence_or_in_nothing(opened: Open
         file.write_bytes(flipped)
         store = Store()
         with suppress(StoreUnavailable):
-            for each in kept(store):
-                assert each.error is not None
+            for kept_job in kept(store):
+                assert kept_job.error is not None
             keep(store)
         store.close()
 
@@ -144,4 +144,4 @@ def test_a_second_store_of_a_process_leaves_the_locks_of_the_first(opened: Opene
     kept(opened())  # as the trainings, the annotations and the groups have a store each
     subprocess.run([sys.executable, "-c", WRITER, str(file)], check=True)
     assert Path(f"{file}-wal").exists()
-    assert [each.error for each in kept(first)] == ["written elsewhere"]
+    assert [kept_job.error for kept_job in kept(first)] == ["written elsewhere"]

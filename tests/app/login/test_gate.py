@@ -46,11 +46,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
 
 def inside(at: AppTest) -> str:
     assert not at.exception, at.exception
-    return " ".join(each.value for each in at.markdown if each.value.startswith("inside"))
+    return " ".join(element.value for element in at.markdown if element.value.startswith("inside"))
 
 
 def sentences(at: AppTest) -> str:
-    return " ".join(each.proto.body for each in at.get("html")) + " ".join(each.value for each in at.error)
+    return " ".join(element.proto.body for element in at.get("html")) + " ".join(element.value for element in at.error)
 
 
 def test_without_a_section_auth_nobody_logs_in(opened: Opened) -> None:

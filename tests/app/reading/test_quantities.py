@@ -48,10 +48,10 @@ def test_a_number_of_an_evaluation_is_that_of_its_row() -> None:
 
 def test_a_number_of_a_narrator_may_have_no_interval() -> None:
     stored = json.loads((BUNDLES / "nli" / "narrative" / "evaluation.json").read_text(encoding="utf-8"))
-    row = next(each for each in stored["rows"] if each["method"] == "cause")
+    row = next(narrator for narrator in stored["rows"] if narrator["method"] == "cause")
     assert stored_quantity("narrators/nli/cause/bleu_4") == row["bleu_4"]
     assert stored_quantity("narrators/nli/cause/composite/high") == row["composite"]["high"]
-    given = next(each for each in stored["baselines"] if each["method"] == "given_reason")
+    given = next(baseline for baseline in stored["baselines"] if baseline["method"] == "given_reason")
     assert stored_quantity("narrators/nli/given_reason/own_words") == given["own_words"]["mean"]
 
 

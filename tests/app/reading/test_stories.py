@@ -45,8 +45,8 @@ def texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, tuple):
-        for each in value:
-            yield from texts(each)
+        for part in value:
+            yield from texts(part)
     elif is_dataclass(value):
         for field in fields(value):
             yield from texts(getattr(value, field.name))
@@ -163,7 +163,7 @@ def test_every_bet_names_numbers_that_exist(story: Story) -> None:
             kind, *rest = name.split("/")
             assert kind in OBSERVERS
             known = (*step.state.methods, *step.state.narrators, "20", *(metric for metric in ("aopc_c", "aopc_s")))
-            assert all(each in known for each in rest), name
+            assert all(part in known for part in rest), name
 
 
 @every_story

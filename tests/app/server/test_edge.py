@@ -274,5 +274,5 @@ def test_the_entry_is_served_behind_the_edge() -> None:
     result = discover_asgi_app(ROOT / "streamlit_app.py")
     assert result.import_string == "streamlit_app:app"
     app = import_module("streamlit_app").app
-    assert [each.cls for each in app._user_middleware] == [edge.Edge]
+    assert [middleware.cls for middleware in app._user_middleware] == [edge.Edge]
     assert app.script_path == ROOT / "streamlit_app.py"

@@ -84,4 +84,6 @@ def test_weights_that_others_have_replaced_are_not_offered(tmp_path: Path) -> No
     app = AppTest.from_function(page, default_timeout=60, kwargs=given).run()
     assert not app.exception
     assert not app.checkbox
-    assert "These weights were deleted, or replaced by others of their name." in [each.value for each in app.caption]
+    assert "These weights were deleted, or replaced by others of their name." in [
+        caption.value for caption in app.caption
+    ]

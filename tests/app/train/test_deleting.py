@@ -38,7 +38,7 @@ def trained(jobs: Jobs, spec: FitSpec = SPEC) -> Job:
     while time.monotonic() < end and any(job.active for job in jobs.all()):
         jobs.tick()
         time.sleep(0.01)
-    (job,) = (each for each in jobs.all() if each.id == number)
+    (job,) = (training for training in jobs.all() if training.id == number)
     assert job.status == "done", job.error
     return job
 
@@ -90,4 +90,4 @@ def test_weights_that_cannot_be_deleted_keep_their_training(
         with pytest.raises(ExplanationError, match=r"The weights cannot be deleted: Permission denied\. Try again\."):
             jobs.delete(job.id, weights=True)
     assert weights[0].exists()
-    assert [each.id for each in jobs.all()] == [job.id]
+    assert [training.id for training in jobs.all()] == [job.id]

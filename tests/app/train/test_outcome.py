@@ -31,7 +31,7 @@ def test_what_has_one_point_is_told_in_words() -> None:
     app = AppTest.from_function(
         page, default_timeout=60, kwargs={"metrics": {"aopc_c": 0.25, "aopc_s": 0.125}, "epochs": 1, "steps": 1}
     )
-    first, held_out = (each.proto.body for each in app.run().get("html"))
+    first, held_out = (element.proto.body for element in app.run().get("html"))
     assert ">After the first step: total 0.500, L_p 0.500.<" in first
     assert ">On held-out texts after epoch 1: AOPC-C 0.250, AOPC-S 0.125.<" in held_out
     assert not app.get("plotly_chart")

@@ -20,10 +20,10 @@ ANNOTATIONS = {
 
 
 def test_every_set_has_a_name_of_its_own_and_says_what_it_is() -> None:
-    assert [each.name for each in SETS] == ["esnlive", "hateful_memes", "vqa_x", "table"]
-    for each in SETS:
-        assert all((each.title, each.about, each.source, each.licence, each.images))
-        assert len(each.input_names) == 1
+    assert [data_set.name for data_set in SETS] == ["esnlive", "hateful_memes", "vqa_x", "table"]
+    for data_set in SETS:
+        assert all((data_set.title, data_set.about, data_set.source, data_set.licence, data_set.images))
+        assert len(data_set.input_names) == 1
 
 
 @pytest.mark.parametrize("chosen", SETS, ids=lambda chosen: chosen.name)

@@ -119,7 +119,10 @@ def test_images_may_lie_in_the_folder_itself(folder: Path) -> None:
     (folder / "train2014" / TRAIN).rename(folder / TRAIN)
     path = write(folder, a=question("yes"), b=question("yes", image_name="mine.jpg"))
     result = read_vqa_x(path, folder, ("yes",)).examples
-    assert [each.image for each in result] == [InputImage(path=folder / TRAIN), InputImage(path=folder / "mine.jpg")]
+    assert [example.image for example in result] == [
+        InputImage(path=folder / TRAIN),
+        InputImage(path=folder / "mine.jpg"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -38,23 +38,23 @@ def held_out_items() -> list[SceneItem]:
 def test_the_same_seed_gives_the_same_items_and_another_seed_others(training_items: list[SceneItem]) -> None:
     again, other = (list(islice(generate_items(seed, held_out=False), 100)) for seed in (21, 23))
     assert again == training_items[:100]
-    assert {each.wording.text for each in other}.isdisjoint(item.scene for item in training_items)
-    assert [each.scene for each in other] != [each.scene for each in again]
+    assert {item.wording.text for item in other}.isdisjoint(item.scene for item in training_items)
+    assert [item.scene for item in other] != [item.scene for item in again]
 
 
 def test_the_label_is_the_judgement_of_the_statement_on_the_visible_scene(
     training_items: list[SceneItem], held_out_items: list[SceneItem]
 ) -> None:
-    for each in (*training_items[:60], *held_out_items[:40]):
-        visible = recover_scene(draw(each.scene))  # from the pixels alone
+    for item in (*training_items[:60], *held_out_items[:40]):
+        visible = recover_scene(draw(item.scene))  # from the pixels alone
         assert visible is not None
-        visible_scene = Scene(visible.things, each.scene.towers, visible.covered)
-        assert each.statement.judgement(visible_scene).label == each.label
+        visible_scene = Scene(visible.things, item.scene.towers, visible.covered)
+        assert item.statement.judgement(visible_scene).label == item.label
 
 
 def test_no_label_is_rare(training_items: list[SceneItem], held_out_items: list[SceneItem]) -> None:
     for part in (training_items, held_out_items):
-        shares = np.bincount([each.label for each in part], minlength=3) / len(part)
+        shares = np.bincount([item.label for item in part], minlength=3) / len(part)
         assert shares.min() > 0.28
         assert shares.max() < 0.39
 
@@ -98,7 +98,7 @@ def test_forms_of_the_test_never_occur_in_training(
     def form(item: SceneItem) -> str:
         return re.sub(CONTENT, "*", item.wording.text.lower().rstrip("."))
 
-    train, test = ({form(each) for each in part} for part in (training_items, held_out_items))
+    train, test = ({form(item) for item in part} for part in (training_items, held_out_items))
     assert len(test) > 20
     assert train.isdisjoint(test)
 
@@ -106,14 +106,14 @@ def test_forms_of_the_test_never_occur_in_training(
 def test_evidence_of_words_names_words_on_which_the_truth_depends(
     training_items: list[SceneItem], held_out_items: list[SceneItem]
 ) -> None:
-    for each in (*training_items[:500], *held_out_items):
-        named = [each.wording.text[start:end] for start, end in each.evidence.words]
+    for item in (*training_items[:500], *held_out_items):
+        named = [item.wording.text[start:end] for start, end in item.evidence.words]
         assert named
         assert all(re.fullmatch(r"[A-Za-z0-9]+", word) for word in named), named
-        assert not re.search(r"[\[\]]", each.wording.text)
+        assert not re.search(r"[\[\]]", item.wording.text)
         assert {"is", "are", "there", "picture", "box", "boxes", "towers"}.isdisjoint(named)
         content_words = re.findall(
-            r"\b(?:black|blue|yellow|small|medium|big|large|circles?|triangles?)\b", each.wording.text
+            r"\b(?:black|blue|yellow|small|medium|big|large|circles?|triangles?)\b", item.wording.text
         )
         assert set(content_words) <= set(named)
 
@@ -150,10 +150,10 @@ def test_an_example_shows_the_image_and_says_why() -> None:
 def test_a_share_of_the_items_says_what_people_wrote() -> None:
     bank = (("there is a roof on it", Count(Kind("blue"), Number("at least", 1))),)
     generated = list(islice(generate_items(6, held_out=False, bank=bank, share=0.5), 200))
-    borrowed = [each for each in generated if each.wording.text == bank[0][0]]
+    borrowed = [item for item in generated if item.wording.text == bank[0][0]]
     assert 60 < len(borrowed) < 140
     assert all(
-        each.statement == bank[0][1] and each.judgement == each.statement.judgement(each.scene) for each in borrowed
+        item.statement == bank[0][1] and item.judgement == item.statement.judgement(item.scene) for item in borrowed
     )
-    assert {each.label for each in borrowed} == {0, 1, 2}
-    assert all(each.scene.towers for each in borrowed)  # a roof is a tower's
+    assert {item.label for item in borrowed} == {0, 1, 2}
+    assert all(item.scene.towers for item in borrowed)  # a roof is a tower's

@@ -130,35 +130,35 @@ def fitting(kind: Kind, item: SceneItem) -> int:
 
 
 def test_the_covered_box_is_named_where_it_leaves_the_answer_open_and_nowhere_else(generated: list[SceneItem]) -> None:
-    for each in generated:
-        result = re.match(r"the (left|middle|right) box is covered and ", each.reason)
-        open_for_the_cover = each.label == NEUTRAL and not isinstance(each.statement, Unanswerable)
+    for item in generated:
+        result = re.match(r"the (left|middle|right) box is covered and ", item.reason)
+        open_for_the_cover = item.label == NEUTRAL and not isinstance(item.statement, Unanswerable)
         assert bool(result) == open_for_the_cover
         if result:
-            assert BOXES.index(result[1]) == each.scene.covered
+            assert BOXES.index(result[1]) == item.scene.covered
 
 
 def test_counts_in_the_reason_are_those_of_the_image(generated: list[SceneItem]) -> None:
-    for each in generated:
-        if isinstance(each.statement, Count):
-            words = each.reason.partition(" is covered and ")[2] or each.reason
+    for item in generated:
+        if isinstance(item.statement, Count):
+            words = item.reason.partition(" is covered and ")[2] or item.reason
             words = re.sub(r"^there (is|are) ", "", words)
-            assert words.split()[0] == NUMBERS[fitting(each.statement.kind, each)], each.reason
+            assert words.split()[0] == NUMBERS[fitting(item.statement.kind, item)], item.reason
 
 
 def test_boxes_named_in_the_reason_are_those_that_meet_the_conditions_or_the_one_that_does_not(
     generated: list[SceneItem],
 ) -> None:
     positive = negative = 0
-    for each in generated:
-        if not isinstance(each.statement, Boxes):
+    for item in generated:
+        if not isinstance(item.statement, Boxes):
             continue
         good = {
             box
             for box in range(3)
-            if box != each.scene.covered and all(one.holds(box, each.scene) for one in each.statement.conditions)
+            if box != item.scene.covered and all(one.holds(box, item.scene) for one in item.statement.conditions)
         }
-        words = each.reason.partition(" is covered and ")[2] or each.reason
+        words = item.reason.partition(" is covered and ")[2] or item.reason
         if " does not have " in words:
             negative += 1
             assert BOXES.index(words.split()[1]) not in good

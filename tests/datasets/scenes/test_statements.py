@@ -292,7 +292,7 @@ def fillings(box: int) -> Iterator[tuple[Thing, ...]]:
     """Up to two things under the cover, of every shape in every colour, at walls and away from them."""
     for number in range(3):
         for chosen in combinations_with_replacement(CATALOGUE, number):
-            yield tuple(replace(each, box=box) for each in chosen)
+            yield tuple(replace(thing, box=box) for thing in chosen)
 
 
 def whatever_is_hidden(statement: Statement, scene: Scene) -> int:
@@ -354,10 +354,10 @@ def towers_of(box: int) -> list[tuple[Thing, ...]]:
 def test_what_is_generated_about_covered_towers_is_decided_only_where_every_tower_agrees() -> None:
     generated = islice(generate_items(3, held_out=False), 500)
     decided = [
-        each for each in generated if each.scene.towers and each.scene.covered is not None and each.label != OPEN
+        item for item in generated if item.scene.towers and item.scene.covered is not None and item.label != OPEN
     ]
     assert len(decided) > 20
-    for each in decided:
-        hidden = towers_of(each.scene.covered or 0)
-        labels = {each.statement.judgement(Scene((*each.scene.visible(), *box), towers=True)).label for box in hidden}
-        assert labels == {each.label}, each.wording.text
+    for item in decided:
+        hidden = towers_of(item.scene.covered or 0)
+        labels = {item.statement.judgement(Scene((*item.scene.visible(), *box), towers=True)).label for box in hidden}
+        assert labels == {item.label}, item.wording.text

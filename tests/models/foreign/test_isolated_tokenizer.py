@@ -36,8 +36,8 @@ def isolated(tokenizer: Tokenizer) -> Iterator[Isolated]:
         return started[-1]
 
     yield start
-    for each in started:
-        each.close()
+    for isolated_tokenizer in started:
+        isolated_tokenizer.close()
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ def test_the_same_recipe_makes_the_same_head_and_another_seed_another(
     rng = torch.get_rng_state()
     recipe = replace(RECIPE, epochs=2)
     first, second, third = (
-        fit_head(encoder, bright, LABELS, each, tmp_path / str(number))
-        for number, each in enumerate((recipe, recipe, replace(recipe, seed=1)))
+        fit_head(encoder, bright, LABELS, variant, tmp_path / str(number))
+        for number, variant in enumerate((recipe, recipe, replace(recipe, seed=1)))
     )
     assert first == second
     assert first["sha256"] != third["sha256"]
@@ -74,7 +74,7 @@ def test_the_same_recipe_makes_the_same_head_and_another_seed_another(
 def test_training_stops_when_what_is_held_out_gets_no_better(
     encoder: str, bright: list[Example], tmp_path: Path
 ) -> None:
-    guesses = [replace(each, label=int(np.random.default_rng(n).integers(2))) for n, each in enumerate(bright)]
+    guesses = [replace(example, label=int(np.random.default_rng(n).integers(2))) for n, example in enumerate(bright)]
     card = fit_head(encoder, guesses, LABELS, replace(RECIPE, epochs=500, patience=3), tmp_path / "made")
     assert card["epochs"] < 500
 

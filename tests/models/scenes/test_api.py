@@ -69,7 +69,7 @@ def test_the_json_says_what_a_unit_is_and_where_a_patch_lies(model: SceneModel, 
 
 def test_the_json_says_how_much_of_an_explanation_lies_on_the_image(model: SceneModel, square: Example) -> None:
     result = explain(model, square, methods=QUICK)
-    shares = {each["method"]: each["image_share"] for each in result.as_dict()["explanations"]}
+    shares = {explanation["method"]: explanation["image_share"] for explanation in result.as_dict()["explanations"]}
     scores = np.abs(result.results[0].attribution.scores)
     assert shares == {
         "occlusion": pytest.approx(scores[WORDS:].sum() / scores.sum(), abs=1e-5),
@@ -175,7 +175,7 @@ def test_an_image_is_explained_from_the_command_line(file: Path) -> None:
     result = ran("--image", str(file), "--erasure", "blur", "--json")
     assert result.exit_code == 0
     card = json.loads(result.stdout)
-    assert [each["method"] for each in card["explanations"]] == list(QUICK)
+    assert [explanation["method"] for explanation in card["explanations"]] == list(QUICK)
     assert card["manifest"]["settings"]["erasure"] == "blur"
     assert "four times as wide as high" in card["warning"]
     message = ran("--image", str(file)).stdout

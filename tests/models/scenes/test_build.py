@@ -68,7 +68,7 @@ def test_a_training_leaves_a_bundle_with_its_card(card: dict[str, Any], tmp_path
     assert card["splits"]["nlvr"] == {"rows": 3, "understood": 2}
     assert [line["step"] for line in card["log"]] == [2]
     for name in ("validation", "test"):
-        assert card["accuracy"][name] == scene_accuracy(model, [each.example() for each in generated_part(name)])
+        assert card["accuracy"][name] == scene_accuracy(model, [item.example() for item in generated_part(name)])
     tables = card["per_kind"]
     assert list(tables) == ["generated, unseen wording", "NLVR dev", "NLVR test"]
     assert tables["generated, unseen wording"]["all"]["n"] == 8
@@ -148,12 +148,14 @@ def test_without_the_image_every_patch_is_erased(model: SceneModel, example: Exa
 
 def test_the_parts_are_drawn_apart_and_the_same_every_time() -> None:
     result = splits(None)
-    assert [len(each) for each in (result.train, result.validation, result.test, result.explainer)] == [6, 5, 8, 4]
+    assert [len(part) for part in (result.train, result.validation, result.test, result.explainer)] == [6, 5, 8, 4]
     assert result == splits(None)
-    parts = [{(each.text, each.image) for each in one} for one in (result.train, result.validation, result.test)]
+    parts = [
+        {(example.text, example.image) for example in one} for one in (result.train, result.validation, result.test)
+    ]
     assert parts[0].isdisjoint(parts[1] | parts[2])
-    assert all(each.explanations and each.evidence and each.image for each in result.train)
-    assert all(each.wording.held_out for each in generated_part("test"))
+    assert all(example.explanations and example.evidence and example.image for example in result.train)
+    assert all(item.wording.held_out for item in generated_part("test"))
     assert not any(
-        each.wording.held_out for name in ("train", "explainer", "validation") for each in generated_part(name)
+        item.wording.held_out for name in ("train", "explainer", "validation") for item in generated_part(name)
     )

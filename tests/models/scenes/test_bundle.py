@@ -44,7 +44,7 @@ def test_a_bundle_gives_the_answers_of_the_model_that_was_kept(
     loaded = load_bundle(folder, CPU)
     assert isinstance(loaded, SceneModel)
     assert fingerprint(loaded) == fingerprint(model)
-    expected, actual = (each.encode(example) for each in (model, loaded))
+    expected, actual = (scene_model.encode(example) for scene_model in (model, loaded))
     assert actual.ids == expected.ids
     keeps = np.random.default_rng(0).random((4, len(expected.units))) < 0.5
     assert loaded.probabilities(actual, keeps, "blur") == pytest.approx(

@@ -32,11 +32,11 @@ ROWS = Sources([("There is a blue square", 0, draw(next(generate_items(9, held_o
 
 def test_a_batch_gives_the_probabilities_of_the_model(model: SceneModel, tokenizer: Tokenizer) -> None:
     generated = [next(generate_items(seed, held_out=False)) for seed in range(4)]
-    inputs = collate([item_sample(each) for each in generated], tokenizer)
+    inputs = collate([item_sample(item) for item in generated], tokenizer)
     network = model.module
     logits = network(inputs_embeds=network.embeds(inputs.ids, inputs.patches, inputs.numbers), **inputs.inputs)
-    for each, answer in zip(generated, logits.softmax(-1).detach(), strict=True):
-        encoding = model.encode(Example(each.wording.text, image=InputImage.of(draw(each.scene))))
+    for item, answer in zip(generated, logits.softmax(-1).detach(), strict=True):
+        encoding = model.encode(Example(item.wording.text, image=InputImage.of(draw(item.scene))))
         (result,) = model.probabilities(encoding, np.ones((1, len(encoding.units))))
         assert answer.numpy() == pytest.approx(result, abs=1e-5)
 
@@ -44,14 +44,14 @@ def test_a_batch_gives_the_probabilities_of_the_model(model: SceneModel, tokeniz
 def test_patches_left_out_of_a_batch_are_those_that_are_deleted(model: SceneModel, tokenizer: Tokenizer) -> None:
     generated = [next(generate_items(seed, held_out=False)) for seed in range(2)]
     kept = [np.arange(0, 48, 3), np.arange(20)]
-    inputs = collate([item_sample(each) for each in generated], tokenizer, kept)
+    inputs = collate([item_sample(item) for item in generated], tokenizer, kept)
     assert inputs.numbers.shape == (2, 20)
     assert inputs.attention[:, 1:21].sum(1).tolist() == [16, 20]
     assert (inputs.holds[0, 16:] == UNKNOWN).all()
     network = model.module
     logits = network(inputs_embeds=network.embeds(inputs.ids, inputs.patches, inputs.numbers), **inputs.inputs)
-    for each, answer, left in zip(generated, logits.softmax(-1).detach(), kept, strict=True):
-        encoding = model.encode(Example(each.wording.text, image=InputImage.of(draw(each.scene))))
+    for item, answer, left in zip(generated, logits.softmax(-1).detach(), kept, strict=True):
+        encoding = model.encode(Example(item.wording.text, image=InputImage.of(draw(item.scene))))
         words = len(encoding.units) - 48
         keeps = np.concatenate([np.ones(words), np.isin(np.arange(48), left)])
         assert answer.numpy() == pytest.approx(model.probabilities(encoding, keeps, "delete")[0], abs=1e-5)

@@ -147,16 +147,16 @@ def test_the_gradient_reaches_words_and_patches_and_nothing_of_the_model(
 def test_images_with_the_same_text_keep_their_order(model: SceneModel, example: Example) -> None:
     noise = np.random.default_rng(1).integers(0, 256, (2, 100, 400, 3), dtype=np.uint8)
     assert example.image is not None
-    images = [type(example.image).of(each) for each in noise]
+    images = [type(example.image).of(pixels) for pixels in noise]
     examples = [
         Example("blue circle", image=images[0]),
         Example("a", image=images[0]),
         Example("blue circle", image=images[1]),
     ]
     result = encode_for_learning(model, examples)
-    assert [(each.encoding.texts[0], each.encoding.image) for each in result] == [
+    assert [(item.encoding.texts[0], item.encoding.image) for item in result] == [
         (example.text, example.image) for example in examples
     ]
-    for each in result:
-        expected = model.probabilities(each.encoding, np.ones((1, len(each.encoding.units))))[0]
-        assert np.asarray(each.probabilities) == pytest.approx(expected, abs=1e-5)
+    for item in result:
+        expected = model.probabilities(item.encoding, np.ones((1, len(item.encoding.units))))[0]
+        assert np.asarray(item.probabilities) == pytest.approx(expected, abs=1e-5)

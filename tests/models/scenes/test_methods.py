@@ -52,7 +52,7 @@ def scored(
         for entry in select(["integrated_gradients", "occlusion"])
         for erasure in ("mask", "delete", "zero")
     ],
-    ids=lambda each: getattr(each, "id", each),
+    ids=lambda value: getattr(value, "id", value),
 )
 def test_every_method_scores_words_and_patches(
     model: SceneModel, encoding: Encoding, entry: MethodSpec, erasure: Erasure
@@ -102,8 +102,10 @@ def test_occlusion_is_the_fall_in_probability_when_a_patch_is_erased(model: Scen
 def texts(model: SceneModel, square: Example) -> list[LearningExample]:
     """Six statements about square images; the last two have an image of the full width."""
     generated = [next(generate_items(seed, held_out=False)).example() for seed in range(8)]
-    examples = [Example(each.text, image=square.image) for each in generated[:6]]
-    return encode_for_learning(model, [*examples, *(Example(each.text, image=each.image) for each in generated[6:])])
+    examples = [Example(example.text, image=square.image) for example in generated[:6]]
+    return encode_for_learning(
+        model, [*examples, *(Example(example.text, image=example.image) for example in generated[6:])]
+    )
 
 
 QUICK: dict[str, dict[str, Any]] = {

@@ -80,7 +80,7 @@ def test_an_erased_patch_shows_the_mean_colour_of_the_whole_image(model: SceneMo
     raw_patches = patches(encoding).astype(np.float64)
     painted = raw_patches.copy()
     painted[12] = np.tile(raw_patches.reshape(-1, 3).mean(0), 625)
-    whole, without = (asked_directly(model, encoding, each) for each in (raw_patches, painted))
+    whole, without = (asked_directly(model, encoding, pixels) for pixels in (raw_patches, painted))
     assert model.probabilities(encoding, keeps)[0] == pytest.approx(without, abs=1e-5)
     assert np.abs(whole - without).max() > 1e-3
 

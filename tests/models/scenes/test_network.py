@@ -56,7 +56,7 @@ def test_the_strips_between_the_squares_are_not_read() -> None:
 def test_several_images_are_cut_as_each_alone() -> None:
     pair = np.random.default_rng(1).integers(0, 256, (2, 100, 400, 3), dtype=np.uint8)
     assert split_patches(pair).shape == (2, PATCHES, INPUTS) == (2, 48, 1875)
-    assert np.array_equal(split_patches(pair), np.stack([split_patches(each) for each in pair]))
+    assert np.array_equal(split_patches(pair), np.stack([split_patches(image) for image in pair]))
 
 
 def test_colours_are_scaled_from_minus_1_to_1() -> None:
@@ -101,7 +101,8 @@ def test_the_order_of_the_words_matters(small_network: SceneNetwork, inputs: Net
     turned = ids.clone()
     turned[0, 50:53] = ids[0, 50:53].flip(0)
     one, other = (
-        small_network(inputs_embeds=small_network.embeds(each, patches, numbers), **rest) for each in (ids, turned)
+        small_network(inputs_embeds=small_network.embeds(token_ids, patches, numbers), **rest)
+        for token_ids in (ids, turned)
     )
     assert not torch.allclose(one, other, atol=1e-2)
 

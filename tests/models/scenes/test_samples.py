@@ -109,15 +109,17 @@ def test_samples_follow_the_seed_and_the_shares() -> None:
     sources = Sources(rows(), bank)
     result, again, other = (sources.sample(seed, 60, human=0.3, borrowed=0.5) for seed in (5, 5, 6))
     assert len(result) == 60
-    assert [each.text for each in result] == [each.text for each in again] != [each.text for each in other]
+    assert [sample.text for sample in result] == [sample.text for sample in again] != [sample.text for sample in other]
     assert all(np.array_equal(one.patches, two.patches) for one, two in zip(result, again, strict=True))
-    texts = [each.text for each in result]
+    texts = [sample.text for sample in result]
     assert 8 < texts.count("people said this") < 30
     assert 8 < texts.count("people meant this") < 36
-    alone = [each.text for each in Sources().sample(5, 20, human=0.3, borrowed=0.5)]
+    alone = [sample.text for sample in Sources().sample(5, 20, human=0.3, borrowed=0.5)]
     assert len(alone) == 20
     assert not {"people said this", "people meant this"} & set(alone)
 
 
 def test_the_words_are_learned_from_generated_sentences_alone() -> None:
-    assert generate_sentences(20, 1) == [each.wording.text for each in islice(generate_items(1, held_out=False), 20)]
+    assert generate_sentences(20, 1) == [
+        scene_item.wording.text for scene_item in islice(generate_items(1, held_out=False), 20)
+    ]

@@ -103,7 +103,7 @@ def yes_or_no(read) -> Task:
 @pytest.mark.slow
 def test_a_bundle_is_written_with_the_accuracies_of_what_it_holds(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = "text\tlabel\n" + "".join(f"{each.text}\t{each.label}\n" for each in GOOD + BAD)
+    rows = "text\tlabel\n" + "".join(f"{example.text}\t{example.label}\n" for example in GOOD + BAD)
     for name in ("train_phrases", "train_sentences", "dev"):
         with gzip.open(tmp_path / f"{name}.tsv.gz", "wt") as file:
             file.write(rows if name != "dev" else "text\tlabel\nan awful mess\t0\na lovely day\t1\n")

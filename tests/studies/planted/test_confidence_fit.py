@@ -44,7 +44,7 @@ def test_the_rule_that_tells_right_from_wrong_is_chosen_and_pays_on_kinds_left_o
 def test_a_bin_holds_the_inputs_that_were_predicted_in_it() -> None:
     cases = Cases(np.arange(3), np.array(["single"] * 3), np.zeros((3, 4)), np.array([0.0, 1.0, 1.0]))
     checked = check(cases, np.array([0.1, 0.2, 0.96]), np.full(3, 0.5))
-    assert [(each.inputs, each.right) for each in checked.bins] == [(2, 0.5), (1, 1.0)]
+    assert [(bin_.inputs, bin_.right) for bin_ in checked.bins] == [(2, 0.5), (1, 1.0)]
     assert checked.brier.mean == pytest.approx((0.01 + 0.64 + 0.0016) / 3)
     assert checked.base.mean == 0.25
 

@@ -101,7 +101,9 @@ def test_other_words_take_the_places_of_units() -> None:
 
 
 def test_no_method_is_both_learned_and_not() -> None:
-    learned, others = ({spec.id for spec in measure.compared_methods(learned=each)} for each in (True, False))
+    learned, others = (
+        {spec.id for spec in measure.compared_methods(learned=is_learned)} for is_learned in (True, False)
+    )
     assert learned == {"aml", "cimi", "ciem", "ivra"}
     assert not learned & others
     assert "faml" not in others

@@ -21,5 +21,5 @@ def test_every_explanation_meets_every_kind_of_control() -> None:
 
 
 def test_the_more_orders_a_control_is_chosen_of_the_fewer_pass() -> None:
-    shares = {each.chosen_of: each.share.mean for each in passed(games=5, units=(6,)) if each.method == "occlusion"}
+    shares = {pass_.chosen_of: pass_.share.mean for pass_ in passed(games=5, units=(6,)) if pass_.method == "occlusion"}
     assert shares[1] >= shares[2] >= shares[5] >= shares[10]

@@ -69,18 +69,18 @@ def test_a_pair_has_one_word_in_each_text() -> None:
 
 def test_kinds_and_sides_come_in_turn() -> None:
     planted = planted_set([TEXT] * 3, 10, 0, (1, 0), judged=False)
-    assert [each.insertion.kind for each in planted] == 2 * list(KINDS[:5])
-    assert [each.insertion.side for each in planted] == 5 * [0] + 5 * [1]
+    assert [item.insertion.kind for item in planted] == 2 * list(KINDS[:5])
+    assert [item.insertion.side for item in planted] == 5 * [0] + 5 * [1]
 
 
 def test_a_conjunction_is_judged_only_where_both_words_stand() -> None:
-    judged = [each for each in planted_set([TEXT], 20, 0, (1, 0), judged=True) if each.insertion.kind == "conjunction"]
-    assert {each.insertion.words for each in judged} == {insertions("conjunction", 0)[0].words}
+    judged = [item for item in planted_set([TEXT], 20, 0, (1, 0), judged=True) if item.insertion.kind == "conjunction"]
+    assert {item.insertion.words for item in judged} == {insertions("conjunction", 0)[0].words}
 
 
 def test_a_text_that_holds_a_planted_word_is_passed_over() -> None:
     planted = planted_set([Example("friday was dull"), TEXT], 4, 0, (1, 0), judged=True)
-    assert not any("was dull" in each.example.text for each in planted)
+    assert not any("was dull" in item.example.text for item in planted)
 
 
 def test_more_inputs_begin_with_the_same_ones() -> None:
