@@ -52,6 +52,13 @@ def settled(page: Page, quiet: int = QUIET) -> Page:
     return page
 
 
+def darkened(page: Page) -> Page:
+    """The page as it is drawn for a system that has become dark. Returns it at rest."""
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("() => getComputedStyle(document.querySelector('.stApp')).colorScheme === 'dark'")
+    return settled(page)
+
+
 def press_until(button: Locator, sign: Locator) -> None:
     """Presses again where a press came to nothing, as while a reloaded page is still drawn, until `sign` is there."""
     for _ in range(3):

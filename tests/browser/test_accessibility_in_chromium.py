@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import QUIET, settled
+from tests.browser.conftest import QUIET, darkened, settled
 
 pytestmark = pytest.mark.browser
 axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
@@ -20,10 +20,9 @@ COUNT_RUNS = """() => {
 MOST_READINGS = 20
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", ["", "annotate", "interventions", "train", "methods"])
-def test_no_page_has_a_serious_fault(visit: Callable[..., Any], server: str, name: str, dark: bool) -> None:
-    window = visit(f"{server}{name}", dark=dark)
+def test_no_page_has_a_serious_fault(visit: Callable[..., Any], server: str, name: str) -> None:
+    window = visit(f"{server}{name}")
     page = window.page
     if name:
         expect(page.get_by_role("heading", level=1)).to_be_visible()
@@ -31,7 +30,9 @@ def test_no_page_has_a_serious_fault(visit: Callable[..., Any], server: str, nam
         window.done()
         page.locator(".more").first.click()
         window.rows.first.locator(".open").click()
-    assert serious(page, quiet=1500) == []  # the page looks again every second while a duel is searched
+    quiet = QUIET if name else 1500  # Compare looks again every second while a duel is searched
+    assert serious(page, quiet) == []
+    assert serious(darkened(page), quiet) == []
 
 
 def serious(page: Page, quiet: int = QUIET) -> list[str]:

@@ -47,21 +47,21 @@ def sideways(visit: Any) -> dict[str, int]:
 
 
 def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
-    window = visit(few=False).done().write(SENTENCE)
+    window = visit().done().write(SENTENCE)
     page = window.page
-    expect(window.rows).to_have_count(ALL)
+    expect(window.rows).to_have_count(ROWS)
     expect(page.locator(".answer")).to_contain_text(re.compile("carr(y|ies) the decision|No order here|cannot be told"))
     before = window.bars
 
     window.unit("wonderful").hover()
     scores = page.locator(".row[data-method] .score")
-    for index in range(ALL):
+    for index in range(ROWS):
         expect(scores.nth(index)).to_have_text(re.compile(r"^[+-]?\d\.\d{4}( ± \d\.\d{4})?, rank \d of 9$"))
     page.mouse.move(5, 5)
     expect(scores.first).not_to_contain_text("rank")
 
     window.unit("wonderful", row=2).click()
-    expect(page.locator(".unit.removed")).to_have_count(ALL)
+    expect(page.locator(".unit.removed")).to_have_count(ROWS)
     expect(page.locator(".bars")).to_contain_text("→")
     window.done()
     assert window.bars != before
@@ -214,11 +214,11 @@ def test_what_is_typed_is_shown_and_never_obeyed(visit: Visit) -> None:
     assert not window.page.locator(".row :is(script, img, iframe, a)").count()
 
 
-@pytest.mark.parametrize("name", ["model", "class", "example", "removed", "sort", "nothing"])
-def test_an_attack_in_the_address_is_harmless(visit: Visit, name: str) -> None:
-    window = visit(text="good", **{name: "".join(ATTACKS)})
+@pytest.mark.parametrize("names", [("model",), ("class", "example", "removed", "sort", "nothing")])
+def test_an_attack_in_the_address_is_harmless(visit: Visit, names: tuple[str, ...]) -> None:
+    window = visit(text="good", **dict.fromkeys(names, "".join(ATTACKS)))
     window.page.get_by_role("textbox", name="Text", exact=True).wait_for()
-    if name == "model":
+    if names == ("model",):
         alert = window.page.get_by_role("alert")
         expect(alert).to_contain_text("is not available")
         expect(alert).to_contain_text("<img src=x onerror=__xss=2>")
@@ -250,7 +250,7 @@ def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back
     expect(window.unit("dull")).to_be_visible()
 
 
-@pytest.mark.parametrize("results", [0, 1, 4, 9])
+@pytest.mark.parametrize("results", [0, 1, 9])
 def test_a_page_link_that_is_pressed_slowly_during_a_run_opens_its_page(visit: Visit, results: int) -> None:
     """Pressed and released in two different states of the page, as by a hand; after so many results."""
     window = visit(few=False, text=f"{SENTENCE} {results}")
@@ -357,15 +357,15 @@ def test_nothing_scrolls_sideways(
     assert sideways(window) == {}
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screenshots: Path, width: int) -> None:
-    window = visit(width=width)
-    window.page.goto(f"{server}methods")
+def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screenshots: Path) -> None:
+    window = visit(f"{server}methods")
     settled(window.page).get_by_text("Integrated gradients").first.click()
     expect(window.page.locator(".katex").filter(visible=True).first).to_be_visible()
     assert not settled(window.page).locator(".katex-error").count()
-    assert sideways(window) == {}
-    window.page.screenshot(path=screenshots / f"methods-{width}.png")
+    for width in (1280, 390):
+        window.page.set_viewport_size({"width": width, "height": 900})
+        settled(window.page).screenshot(path=screenshots / f"methods-{width}.png")
+        assert sideways(window) == {}
 
 
 def test_a_pair_is_shown_and_clicked_in_both_texts(visit: Visit) -> None:

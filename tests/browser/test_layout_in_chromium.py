@@ -90,8 +90,11 @@ def shift(page: Page) -> Any:
     return found if found["total"] > MOST_SHIFT or found["moves"] else {}
 
 
-@pytest.mark.parametrize("held", [False, True], ids=["scripts at once", "scripts late"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("width", "held"),
+    [(1280, False), (390, False), (390, True)],
+    ids=["wide", "narrow", "narrow, scripts late"],
+)
 @pytest.mark.parametrize(
     ("address", "sign"),
     [

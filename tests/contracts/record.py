@@ -44,7 +44,11 @@ INPUTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"text": "We see no yellow circles.", "image": HERE / "three-boxes.png", "label": "neutral"},
     ),
 }
-ERASURES = {name: ("mask", "delete", "zero") for name in INPUTS} | {"scenes": ("mask", "delete", "zero", "blur")}
+ERASURES = {
+    "sst2": ("mask", "delete", "zero"),
+    "nli": ("mask", "delete"),
+    "scenes": ("mask", "delete", "zero", "blur"),
+}
 CHEAP = {"samples": 20, "steps": 4}
 NARRATORS = {name: ("cause_phi", "cause_phi_ts", "cause") for name in ("nli", "scenes")}  # by model
 SEARCHING = ("faml",)  # optimise for each input
