@@ -71,7 +71,8 @@ STYLE = """<style>
 .answer-marks > span.no::before { content: "○"; color: #b58105; }
 .answer-marks > span.unknown::before { content: "–"; color: inherit; }
 .answer-rest { font-size: 0.84rem; opacity: 0.8; margin: 0.2rem 0 0; }
-.answer-no-actions { height: 2.5rem; }
+.answer-room { height: 2.5rem; }
+.st-key-answer-buttons { margin-top: -2.5rem; } /* over the room, which stays while they are drawn */
 .answer.computed .answer-below { min-height: 6.4rem; } /* of all that may still come */
 @media (max-width: 640px) {
   .answer { padding: 0.45rem 0.7rem; }
@@ -100,8 +101,10 @@ def show(run: Run, *, actions: bool = True) -> None:
             known = answer.status in ("supported", "open") and (shown is not run or not active)
             late = shown is not run and not active
             of = (run, answer_of(run)) if late else (shown, answer)
-            if not (known and _actions(*of, disabled=shown is not run and active)):
-                st.html('<div class="answer-no-actions"></div>')
+            with st.container(gap=None):
+                st.html('<div class="answer-room"></div>')
+                if known:
+                    _actions(*of, disabled=shown is not run and active)
         given = run.view("guess place", (run.settled, run.active), lambda: guess.place(run))
         if given:
             plain_text.paragraph(given)
@@ -312,17 +315,16 @@ def _empty_below() -> str:
     return '<p class="answer-sentence"></p><div class="answer-marks"></div>'
 
 
-def _actions(run: Run, answer: Answer, *, disabled: bool) -> bool:
-    """Draw buttons for what can be tried next, and return whether there is any; `disabled` until the next answer has
-    come."""
+def _actions(run: Run, answer: Answer, *, disabled: bool) -> None:
+    """Draw buttons for what can be tried next; `disabled` until the next answer has come."""
     comparison, state = run.comparison(), compare_state()
     others = () if answer.p is None else comparison.decision.card.erasures
     erasures = [erasure for erasure in others if erasure != comparison.decision.settings.erasure]
     settings = comparison.decision.settings
     closed = units.closed_sentences(comparison.decision.encoding, settings, answer.words)
     if comparison.explains_predicted and not erasures and not units.has_actions(closed, settings):
-        return False
-    with st.container(horizontal=True):
+        return
+    with st.container(horizontal=True, key="answer buttons"):
         if not comparison.explains_predicted:
             name = one_line(comparison.decision.card.labels[comparison.predicted], 30)
             st.button(
@@ -341,4 +343,3 @@ def _actions(run: Run, answer: Answer, *, disabled: bool) -> bool:
                 kwargs={"erase": erasure},
                 disabled=disabled,
             )
-    return True
