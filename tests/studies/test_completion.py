@@ -1,5 +1,6 @@
 """The adapter of a prompt, and the document about the prompts, on a small language model."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from explainers.models.prompted.model import PromptedModel
 from explainers.studies.architectures.measure import texts_of
 from explainers.studies.completion import measure
 from explainers.studies.completion import train as training
+from explainers.studies.completion.command import DOCUMENT, STORED
 from explainers.studies.completion.measure import METRICS, measured_methods, prefix_ratio, record_answers, rows_of
 from explainers.studies.completion.table import completion_document
 from explainers.studies.completion.train import (
@@ -158,3 +160,7 @@ def test_the_methods_that_were_fitted_are_measured_with_the_others(
     fitted = (Artifact("ivra", "comp-softmax", Path("ivra.safetensors")),)
     monkeypatch.setattr(measure, "available_artifacts", lambda *_: fitted)
     assert [spec.id for spec in measured_methods(model)] == [*(spec.id for spec in others), "ivra"]
+
+
+def test_the_document_says_what_is_stored() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == completion_document(json.loads(STORED.read_text(encoding="utf-8")))
