@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from explainers.datasets.example import Example
-from explainers.errors import ExplanationError
+from explainers.errors import ExplanationError, did_you_mean
 from explainers.methods.spec import GROUPS, MethodSpec
 from explainers.results.registry import Registry
 
@@ -74,7 +74,9 @@ def method_spec(id: str) -> MethodSpec:
     if base in SUPPLIED.ids:
         return supplied_spec(id)
     if base not in METHODS.ids or (colon and not (variant and METHODS.get(base).learns)):
-        raise ExplanationError(f"Unknown method {id!r}. Choose from: {', '.join(METHODS.ids)}.")
+        raise ExplanationError(
+            f"Unknown method {id!r}.{did_you_mean(id, METHODS.ids)} Choose from: {', '.join(METHODS.ids)}."
+        )
     spec = METHODS.get(base)
     return spec.variant(variant) if colon else spec
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from explainers.errors import ExplanationError
+from explainers.errors import ExplanationError, did_you_mean
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, base_id, default_methods, method_spec
 
@@ -25,8 +25,8 @@ def selection(ids: Iterable[str] | None) -> Selection:
     for id in methods:
         if base_id(id) not in METHODS.ids:
             raise ExplanationError(
-                f"Unknown method {id!r}. Choose from: {', '.join(METHODS.ids)}; or from the narrators: "
-                f"{', '.join(NARRATORS.ids)}."
+                f"Unknown method {id!r}.{did_you_mean(id, (*METHODS.ids, *NARRATORS.ids))} Choose from: "
+                f"{', '.join(METHODS.ids)}; or from the narrators: {', '.join(NARRATORS.ids)}."
             )
         method_spec(id)
     return Selection(methods, tuple(id for id in NARRATORS.ids if id in given))

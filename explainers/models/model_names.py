@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from explainers.errors import ModelUnavailable
+from explainers.errors import ModelUnavailable, did_you_mean
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.prompt import folder_named, prompt_named, split_name
 from explainers.models.smollm2 import NAME as SMOLLM2
@@ -35,9 +35,11 @@ def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
     without_revision = name.partition("@")[0]
     if HUB_NAME.fullmatch(name) and folder_named(without_revision) is None:  # a folder must not slip past the roots
         return name
+    offered = (*bundle_names(), f"{SMOLLM2}:PROMPT")
     raise ModelUnavailable(
-        f"The model {name[:MAX_NAME_LENGTH]!r} is not available. Choose one of: {', '.join(bundle_names())}; "
-        f"or give a hub id such as owner/model, or a folder{'' if roots is None else ' that this app may read'}."
+        f"The model {name[:MAX_NAME_LENGTH]!r} is not available.{did_you_mean(name, offered)} Choose one of: "
+        f"{', '.join(offered)}; or give a hub id such as owner/model, or a folder"
+        f"{'' if roots is None else ' that this app may read'}."
     )
 
 

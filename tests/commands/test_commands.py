@@ -133,6 +133,7 @@ def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (("--methods", "shap"), "Unknown method 'shap'. Choose from: aml, faml, cimi,"),
+        (("--methods", "oclusion"), "Unknown method 'oclusion'. Did you mean occlusion? Choose from: aml, faml, cimi,"),
         (("--methods", ""), "Unknown method ''."),
         (("--methods", "occlusion,cause"), "cause puts one model's decisions into words, and it has not been fitted"),
         (("--methods", "premise_only"), "premise_only needs a pair of texts. Omit it, or add what is missing."),
@@ -168,11 +169,12 @@ def test_user_errors_are_one_sentence_and_exit_code_2(arguments: tuple[str, ...]
     ("arguments", "sentence"),
     [
         (("--model", "no such model"), "The model 'no such model' is not available. Choose one of: "),
+        (("--model", "sst-2"), "The model 'sst-2' is not available. Did you mean sst2? Choose one of: "),
         (("--device", "abacus"), "The device 'abacus' is not available. Choose one of: auto, cpu"),
         (("--device", "meta"), "The device 'meta' is not available. Choose one of: auto, cpu"),
         (("--precision", "int8"), "Unknown precision 'int8'. Choose one of: float32, bfloat16."),
     ],
-    ids=["model", "device", "meta", "precision"],
+    ids=["model", "like", "device", "meta", "precision"],
 )
 def test_an_unknown_model_device_or_precision_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
     result = explained(*arguments)

@@ -35,9 +35,16 @@ def test_specs_stand_in_the_order_of_display() -> None:
     assert select([]) == ()
 
 
-@pytest.mark.parametrize("id", ["shap", "", "lime:comp", "aml:", ":comp", "AML"])
-def test_an_unknown_id_is_an_error_with_the_ids(id: str) -> None:
-    with pytest.raises(ExplanationError, match=rf"Unknown method '{id}'\. Choose from: aml, .*random\."):
+@pytest.mark.parametrize(
+    ("id", "meant"),
+    [
+        *((id, "") for id in ("shap", "", ":comp", "lime:comp")),
+        *(("AML", "aml"), ("aml:", "aml"), ("intergrated gradients", "integrated_gradients")),
+    ],
+)
+def test_an_unknown_id_is_an_error_with_the_ids_and_the_nearest(id: str, meant: str) -> None:
+    question = rf" Did you mean {meant}\?" if meant else ""
+    with pytest.raises(ExplanationError, match=rf"Unknown method '{id}'\.{question} Choose from: aml, .*random\."):
         method_spec(id)
 
 
