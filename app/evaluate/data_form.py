@@ -17,6 +17,7 @@ from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets.class_labels import probable_class
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.named import ZippedTable, zipped_table
+from explainers.datasets.json_lines import is_json_lines
 from explainers.datasets.labelled_rows import (
     SUFFIXES,
     Columns,
@@ -34,6 +35,7 @@ from explainers.report.text import counted, one_line
 IMAGE_MEGABYTES = 100
 MEGABYTES = 10  # larger tables on the command line
 PREVIEW = 5  # rows
+SENTENCE = 4  # words of a name that is probably a text
 LEFT_OUT = "– left out –"
 MOST_UNKNOWN = 12  # labels without a class; with more it is probably no column of labels
 LISTED = 5  # bad rows that are named one by one
@@ -110,12 +112,21 @@ def _from_file(info: ModelInfo) -> SubmittedData:
     try:
         present = _columns(content, file.name)
         if not present:
-            raise DataUnavailable(f"{file.name} is empty. Choose another file.")
+            raise DataUnavailable(
+                f"No row of {file.name} can be read. Is it cut off, or not the table that its name says?"
+                if content.strip()
+                else f"{file.name} is empty. Choose another file."
+            )
         if {"evidences", "annotation_id"} <= set(present):
             raise DataUnavailable(NO_DOCUMENTS)
     except DataUnavailable as error:
         return SubmittedData(problem=str(error), name=file.name)
     columns = _column_boxes(present, info)
+    if not is_json_lines(file.name) and len(columns.text.split()) >= SENTENCE:
+        plain_text.warning(
+            f"The first line names the columns, so “{one_line(columns.text)}” is not evaluated. If it is one of your "
+            "texts, add a line with names above it."
+        )
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
 
 

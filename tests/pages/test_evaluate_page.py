@@ -118,6 +118,7 @@ def test_bad_rows_are_named_and_the_others_can_be_evaluated(evaluate: Evaluate) 
     ("content", "name", "sentence"),
     [
         (b"", "mine.csv", "mine.csv is empty. Choose another file."),
+        (b'{"text": "the good fi', "mine.jsonl", "No row of mine.jsonl can be read."),
         (b"text\n\xff\xfe\n", "mine.csv", "No row of mine.csv can be used. Line 2 is not UTF-8."),
         (b"\xff\xfet\x00", "mine.csv", "mine.csv is not UTF-8 text."),
         (b"no parquet", "mine.parquet", "mine.parquet is not a readable Parquet file."),
@@ -127,6 +128,13 @@ def test_a_file_that_cannot_be_used_is_a_sentence(evaluate: Evaluate, content: b
     evaluate.give(content, name)
     assert sentence in evaluate.texts
     assert evaluate.at.button(key="start evaluation").disabled
+
+
+def test_a_table_without_names_does_not_lose_its_first_text_unseen(evaluate: Evaluate) -> None:
+    evaluate.give(b"the good film was dull\na bad film\n")
+    assert "The first line names the columns, so “the good film was dull” is not evaluated." in evaluate.texts
+    evaluate.give(b"text\nthe good film was dull\na bad film\n")
+    assert "is not evaluated" not in evaluate.texts
 
 
 def test_labels_that_the_model_calls_otherwise_get_a_class(evaluate: Evaluate) -> None:
