@@ -105,6 +105,9 @@ class LineProcess:
             if late.is_set() or process.wait() == ALARM:
                 raise ProcessTimeout from error
             raise ProcessEnded from error
+        except BaseException:  # interrupted: the answer would be read as that to the next request
+            _kill(process)
+            raise
         finally:
             timer.cancel()
         if "error" in answer:
@@ -120,7 +123,8 @@ def _kill(process: "subprocess.Popen[str]") -> None:
     if process.poll() is not None:
         return
     if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError, PermissionError):  # it has just ended
+            os.killpg(process.pid, signal.SIGKILL)
     else:
         process.kill()
 

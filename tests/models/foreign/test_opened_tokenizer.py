@@ -1,4 +1,5 @@
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -143,6 +144,27 @@ def test_what_a_file_does_ends_its_fork_alone(tmp_path: Path, monkeypatch: pytes
     assert len({first, second, process._process.pid}) == 3
     process.close()
     assert not process.is_running()
+
+
+def test_an_answer_that_nobody_waits_for_is_not_given_to_the_next(
+    hub_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (hub_folder / "merges.txt").write_text("files that are remembered nowhere, and opened by nobody")
+
+    def interrupted(_answer: str) -> None:
+        raise KeyboardInterrupt
+
+    with opening("small", hub_folder) as started:
+        process = started._process
+        assert process is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(opened_tokenizer.json, "loads", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                started.result()
+    assert process._process.wait(10) == -signal.SIGKILL
+    with opening("small", hub_folder) as started:
+        assert started._process is not process
+        assert started.result().mask == 4
 
 
 def test_a_file_too_large_to_be_a_tokenizer_is_refused(hub_folder: Path) -> None:
