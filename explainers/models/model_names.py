@@ -37,7 +37,7 @@ def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
         return name
     offered = (*bundle_names(), f"{SMOLLM2}:PROMPT")
     raise ModelUnavailable(
-        f"The model {name[:MAX_NAME_LENGTH]!r} is not available.{did_you_mean(name, offered)} Choose one of: "
+        f"The model {name[:MAX_NAME_LENGTH]!r} is not available.{did_you_mean(name, bundle_names())} Choose one of: "
         f"{', '.join(offered)}; or give a hub id such as owner/model, or a folder"
         f"{'' if roots is None else ' that this app may read'}."
     )

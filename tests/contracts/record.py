@@ -44,11 +44,7 @@ INPUTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"text": "We see no yellow circles.", "image": HERE / "three-boxes.png", "label": "neutral"},
     ),
 }
-ERASURES = {
-    "sst2": ("mask", "delete", "zero"),
-    "nli": ("mask", "delete"),
-    "scenes": ("mask", "delete", "zero", "blur"),
-}
+ERASURES = {name: ("mask", "delete", "zero") for name in INPUTS} | {"scenes": ("mask", "delete", "zero", "blur")}
 CHEAP = {"samples": 20, "steps": 4}
 NARRATORS = {name: ("cause_phi", "cause_phi_ts", "cause") for name in ("nli", "scenes")}  # by model
 SEARCHING = ("faml",)  # optimise for each input
@@ -100,8 +96,8 @@ def rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, DIGITS)
     if isinstance(value, dict):
-        return {name: rounded(part) for name, part in value.items()}
-    return [rounded(part) for part in value] if isinstance(value, list | tuple) else value
+        return {name: rounded(each) for name, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def explanations(names: Iterable[str] = tuple(INPUTS), methods: Sequence[str] = ()) -> Tree:
@@ -131,16 +127,16 @@ def compact(answer: Tree) -> Tree:
     first = answer["explanations"][0]
     common = {"units": [list(unit.values()) for unit in first["units"]], "share": first["curve"]["share"]}
     common["unit"] = list(first["units"][0])
-    for explanation in answer["explanations"]:
-        explanation["units"] = [list(unit.values()) for unit in explanation["units"]]
-        if explanation["units"] == common["units"]:
-            explanation["units"] = "common"
-        if explanation["curve"]["share"] == common["share"]:
-            explanation["curve"]["share"] = "common"
-        explanation["seconds"] = None
-        explanation.pop("new_calls", None)  # depends on what was asked before
-    for narrative in answer["narratives"]:
-        narrative["seconds"] = None
+    for each in answer["explanations"]:
+        each["units"] = [list(unit.values()) for unit in each["units"]]
+        if each["units"] == common["units"]:
+            each["units"] = "common"
+        if each["curve"]["share"] == common["share"]:
+            each["curve"]["share"] = "common"
+        each["seconds"] = None
+        each.pop("new_calls", None)  # depends on what was asked before
+    for each in answer["narratives"]:
+        each["seconds"] = None
     answer["warning"] = bool(answer["warning"])
     for part in ("supported", "random", "abstaining"):  # methods that agree as much may change places
         answer["answer"][part].sort()
@@ -215,8 +211,8 @@ def evaluation() -> Tree:
     result |= {"command": None, "libraries": list(result["libraries"])}
     lines = [json.loads(line) for line in files["texts.jsonl"].splitlines()]
     lines[0]["torch"] = None
-    for row in (*result["rows"], *lines[1:]):
-        row["seconds"] = None
+    for each in (*result["rows"], *lines[1:]):
+        each["seconds"] = None
     return rounded({"table": result, "texts": lines, "csv": table(files["table.csv"])})
 
 
@@ -234,12 +230,12 @@ def restored(address: dict[str, str]) -> Tree:
     while run_of(page).active and time.monotonic() < end:
         time.sleep(0.05)
     page.run()
-    keyed = {widget.key: widget.value for kind in WIDGETS for widget in page.get(kind) if widget.key}
+    keyed = {each.key: each.value for kind in WIDGETS for each in page.get(kind) if each.key}
     return {
         "given": address,
         "errors": len(page.exception)
         + len(page.error)
-        + sum("plain-error" in element.proto.body for element in page.get("html")),
+        + sum("plain-error" in each.proto.body for each in page.get("html")),
         "widgets": sorted(keyed),
         "values": {key: value for key, value in sorted(keyed.items()) if key in page.query_params},
         "address": dict(sorted(page.query_params.items())),

@@ -149,7 +149,7 @@ def test_the_document_has_every_prompt_and_method(
     assert all(f"| `{method}` |" in text for method in rows[0]["metrics"])
     assert "0.500 without it and 0.750 with it" in text
     assert "study completion-train" in text
-    assert "AML and IvRA were fitted once each, to 540 unlabelled ones" in text
+    assert "AML and IvRA were fitted once each, to 540 of SST-2" in text
     assert "fit aml\nfit ivra" in text
 
 

@@ -26,6 +26,7 @@ from typing import Any
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import IMPORTED_FROM
 from explainers.models.foreign.file_checks import check_file_size, first_sentence, read_config
+from explainers.models.foreign.process_limits import FORKS
 from explainers.models.inputs.encoding import MOST_WINDOWS, Tokens
 
 GRACE = 2.0  # seconds that a process has to end by its own alarm, before it is killed
@@ -102,14 +103,18 @@ class LineProcess:
             answer = json.loads(stdout.readline(LONGEST_ANSWER))
         except (OSError, ValueError) as error:  # the pipe is closed, or half an answer came
             _kill(process)
-            if late.is_set() or process.wait() == ALARM:
+            if process.wait() == ALARM or late.is_set():
                 raise ProcessTimeout from error
             raise ProcessEnded from error
         except BaseException:  # interrupted: the answer would be read as that to the next request
             _kill(process)
+            process.wait()
             raise
         finally:
             timer.cancel()
+        if late.is_set():  # just now
+            process.wait()
+            raise ProcessTimeout
         if "error" in answer:
             raise RequestFailed(answer["error"])
         if "ended" in answer:
@@ -236,10 +241,19 @@ SETTINGS = (
     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt", "chat_template.jinja", CONFIG
 )  # fmt: skip
 _idle: list[LineProcess] = []  # at most one, which has imported the library
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # its pipes are the parent's
 _remembered: "OrderedDict[str, dict[str, Any]]" = OrderedDict()
 _lock = Lock()
+
+
+def _after_fork() -> None:
+    """The pipes are the parent's, and a thread of it may hold the lock."""
+    global _lock
+    _lock = Lock()
+    _idle.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @dataclass(frozen=True)
@@ -337,10 +351,11 @@ def _taken() -> LineProcess:
 
 def _put_back(process: LineProcess) -> None:
     """Where it answered in itself instead of in a fork, it ends: what it has read may have left anything behind."""
-    with _lock:
-        if not _idle and process.is_running() and hasattr(os, "fork"):
-            _idle.append(process)
-            return
+    if FORKS and process.is_running():
+        with _lock:
+            if not _idle:
+                _idle.append(process)
+                return
     process.close()
 
 

@@ -9,14 +9,13 @@ The library's configuration object, from the content that was checked and from n
 import json
 import os
 import re
-import select
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-IDLE = 600.0  # seconds; it is started again within two
+FORKS = sys.platform == "linux"  # macOS has fork too, but its own libraries may crash after it
 
 
 def limit_memory(more: int) -> None:
@@ -43,21 +42,38 @@ def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
 
 def serve_in_forks(answer: Callable[[dict[str, Any]], dict[str, Any]], memory: int) -> None:
     """As `serve`, each line in a fork of this process that may take `memory` bytes more: what a file does to the fork
-    reaches no later one. A fork that gave no answer is {"ended": "late"} or {"ended": "crashed"}.
+    reaches no later request. A fork that gave no whole answer is {"ended": "late"} or {"ended": "crashed"}.
 
-    Ends with its input, or when nothing was asked for `IDLE` seconds. Call it with a single thread.
+    There is one answer to each request, and no other request before it. Call it with a single thread.
     """
     lines = _answers()
-    while select.select([sys.stdin], [], [], IDLE)[0] and (line := sys.stdin.readline()):
+    for line in sys.stdin:
+        own, theirs = os.pipe()  # a fork that goes on writing writes to nobody
         fork = os.fork()
         if not fork:
-            sys.stdin.close()
-            limit_memory(memory)
-            _answered(answer, line, lines)
-            os._exit(0)
+            try:
+                os.close(own)
+                sys.stdin.close()
+                os.close(lines.fileno())
+                limit_memory(memory)
+                _answered(answer, line, os.fdopen(theirs, "w", encoding="utf-8"))
+            finally:
+                os._exit(0)  # what is not whole counts as no answer
+        os.close(theirs)
+        with os.fdopen(own, encoding="utf-8", errors="replace") as written:
+            text = written.read()
         status = os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
-        if status:
-            print(json.dumps({"ended": "late" if status == -signal.SIGALRM else "crashed"}), file=lines, flush=True)
+        if status or not _is_whole(text):
+            text = json.dumps({"ended": "late" if status == -signal.SIGALRM else "crashed"}) + "\n"
+        print(text, end="", file=lines, flush=True)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether it is one line with a JSON object."""
+    try:
+        return text.endswith("\n") and text.count("\n") == 1 and isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _answers() -> TextIO:

@@ -91,7 +91,7 @@ def _fits(cards: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         names = join_names([METHODS.get(card["method"]).name for card in cards])
         counts = {card["texts"]["learned from"] for card in cards}
         texts = join_names([f"{count:,}" for count in sorted(counts)])
-        yield f"{names} were fitted once each, to {texts} unlabelled ones of SST-2's first training sentences."
+        yield f"{names} were fitted once each, to {texts} of SST-2's first training sentences, without their labels."
         yield command_block("\n".join(card["command"] for card in cards))
 
 

@@ -28,8 +28,8 @@ def server() -> Iterator[tuple[str, Query, Watched]]:
         yield address, query, process
 
 
-async def tabs_computing(address: str, query: Query, process: psutil.Process) -> float:
-    """Opens tabs, each with its own text and many samples, ends the server, and returns the seconds that it takes."""
+async def tabs_computing(address: str, query: Query, then: signal.Signals, process: psutil.Process) -> float:
+    """Opens tabs, each with its own text and many samples, sends the signal, and returns the seconds to the end."""
     async with AsyncExitStack() as stack:
         tabs: list[Tab] = []
         for number in range(TABS):
@@ -41,7 +41,7 @@ async def tabs_computing(address: str, query: Query, process: psutil.Process) ->
             while not any(tab.sheet is not None and "running" in tab.sheet.statuses for tab in tabs):
                 await asyncio.gather(*(tab.idle(0.25) for tab in tabs))
         started = time.monotonic()
-        os.kill(process.pid, signal.SIGTERM)
+        os.kill(process.pid, then)
         while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() - started < LONGEST
             await asyncio.sleep(0.05)
@@ -49,9 +49,12 @@ async def tabs_computing(address: str, query: Query, process: psutil.Process) ->
 
 
 @pytest.mark.slow
-def test_a_signal_ends_the_server_while_comparisons_wait_and_compute(server: tuple[str, Query, Watched]) -> None:
+@pytest.mark.parametrize("signal_sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_while_comparisons_wait_and_compute(
+    server: tuple[str, Query, Watched], signal_sent: signal.Signals
+) -> None:
     address, query, watched = server
-    seconds = asyncio.run(tabs_computing(address, query, watched.process))
+    seconds = asyncio.run(tabs_computing(address, query, signal_sent, watched.process))
     assert seconds < LONGEST
 
 

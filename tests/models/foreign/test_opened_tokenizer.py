@@ -122,6 +122,8 @@ def answer(request):
             os.abort()
         case "fail":
             raise ValueError("no such file")
+        case "leave":
+            os._exit(0)
     return {"process": os.getpid()}
 
 serve_in_forks(answer, 2**29)
@@ -132,14 +134,16 @@ def test_what_a_file_does_ends_its_fork_alone(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "answers.py").write_text(ANSWERS)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     process = LineProcess("answers")
+    process.ask({"do": "answer"}, 10)
     for request, error in (
         ({"do": "wait"}, ProcessTimeout),
         ({"do": "fill"}, ProcessEnded),
         ({"do": "crash"}, ProcessEnded),
         ({"do": "fail"}, RequestFailed),
+        ({"do": "leave"}, ProcessEnded),
     ):
         with pytest.raises(error):
-            process.ask(request, 0.5)
+            process.ask(request, 0.5 if request["do"] == "wait" else 10)
     first, second = (process.ask({"do": "answer"}, 10)["process"] for _ in range(2))
     assert len({first, second, process._process.pid}) == 3
     process.close()
