@@ -1,7 +1,7 @@
 """What can go wrong for a reader of the app or of the command line; each message is one sentence to show as it is."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -31,9 +31,9 @@ class Cancelled(ExplanationError):
     """The person stopped the run."""
 
 
-def did_you_mean(given: str, choices: Iterable[str]) -> str:
+def did_you_mean(given: str, choices: Sequence[str]) -> str:
     """A question with a blank before it, or nothing where no choice is like what was given."""
-    close = get_close_matches(given.lower()[:LONGEST], list(choices), n=1, cutoff=0.75)
+    close = get_close_matches(given.lower()[:LONGEST], choices, n=1, cutoff=0.75)
     return f" Did you mean {close[0]}?" if close else ""
 
 

@@ -117,9 +117,10 @@ def _reasons(shown: Sequence[ReasonShares]) -> None:
     if not shown:
         return
     st.subheader("Reasons that were read", anchor=False)
+    written = any(row.writer for row in shown)
     rows = [
         {
-            **({"written by": row.writer or "–"} if any(reason.writer for reason in shown) else {}),
+            **({"written by": row.writer or "–"} if written else {}),
             "sentences": row.shares[HOLDS].texts,
             "readers": row.readers,
             **{READ_COLUMNS[question]: _percent(share) for question, share in row.shares.items()},

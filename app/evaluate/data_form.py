@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import PurePath
 
 import pandas as pd
 import streamlit as st
@@ -17,7 +18,6 @@ from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets.class_labels import probable_class
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.named import ZippedTable, zipped_table
-from explainers.datasets.json_lines import is_json_lines
 from explainers.datasets.labelled_rows import (
     SUFFIXES,
     Columns,
@@ -27,6 +27,7 @@ from explainers.datasets.labelled_rows import (
     read_rows,
     unknown_labels,
 )
+from explainers.datasets.tables import DELIMITERS
 from explainers.errors import DataUnavailable
 from explainers.evaluation.eraser_rows import EraserPart, eraser_part
 from explainers.evaluation.set_spec import ERASER, TABLE
@@ -122,11 +123,7 @@ def _from_file(info: ModelInfo) -> SubmittedData:
     except DataUnavailable as error:
         return SubmittedData(problem=str(error), name=file.name)
     columns = _column_boxes(present, info)
-    if not is_json_lines(file.name) and len(columns.text.split()) >= SENTENCE:
-        plain_text.warning(
-            f"The first line names the columns, so “{one_line(columns.text)}” is not evaluated. If it is one of your "
-            "texts, add a line with names above it."
-        )
+    _named_by_a_text(columns, file.name)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
 
 
@@ -144,6 +141,7 @@ def _from_images(info: ModelInfo) -> SubmittedData:
     try:
         zipped = _zipped(content, file.name)
         columns = _column_boxes(_columns(zipped.content, zipped.name), info)
+        _named_by_a_text(columns, zipped.name)
         classes = _class_boxes(zipped.content, zipped.name, columns, info)
         columns = replace(columns, classes=classes)
         if not columns.image:
@@ -194,6 +192,15 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
         rationale=chosen.get("rationale", ""),
         image=chosen.get("image", ""),
     )
+
+
+def _named_by_a_text(columns: Columns, name: str) -> None:
+    """Warn where the first line of a table without names would be lost unseen."""
+    if PurePath(name).suffix.lower() in DELIMITERS and len(columns.text.split()) >= SENTENCE:
+        plain_text.warning(
+            f"The first line names the columns, so “{one_line(columns.text)}” is not evaluated. If it is one of your "
+            "texts, add a line with names above it."
+        )
 
 
 def _class_boxes(content: bytes, name: str, columns: Columns, info: ModelInfo) -> tuple[tuple[str, str], ...]:

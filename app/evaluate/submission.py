@@ -47,7 +47,7 @@ def processes() -> int:
     """Return how many processes explain a set: one per core; one alone on a GPU, and where processes cannot fork."""
     import torch
 
-    from explainers.models.worker_processes import can_fork
+    from explainers.models.foreign.process_limits import can_fork
 
     accelerated = device() != "cpu" and (torch.cuda.is_available() or torch.backends.mps.is_available())
     return 1 if accelerated or not can_fork() else min(os.cpu_count() or 1, MOST_PROCESSES)

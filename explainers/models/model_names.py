@@ -35,10 +35,9 @@ def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
     without_revision = name.partition("@")[0]
     if HUB_NAME.fullmatch(name) and folder_named(without_revision) is None:  # a folder must not slip past the roots
         return name
-    offered = (*bundle_names(), f"{SMOLLM2}:PROMPT")
     raise ModelUnavailable(
         f"The model {name[:MAX_NAME_LENGTH]!r} is not available.{did_you_mean(name, bundle_names())} Choose one of: "
-        f"{', '.join(offered)}; or give a hub id such as owner/model, or a folder"
+        f"{', '.join(bundle_names())}; {SMOLLM2}:PROMPT; or give a hub id such as owner/model, or a folder"
         f"{'' if roots is None else ' that this app may read'}."
     )
 

@@ -5,7 +5,6 @@ Two threads inside one small matrix product gain little; two processes with an i
 
 import multiprocessing
 import os
-import sys
 from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
@@ -15,14 +14,10 @@ from typing import Any, TypeVar, cast
 import torch
 
 from explainers.errors import ExplanationError
+from explainers.models.foreign.process_limits import can_fork
 
 Result = TypeVar("Result")
 work_of_this_process: Callable[[int], Any]
-
-
-def can_fork() -> bool:
-    """Return whether fork is safe here. macOS has fork too, but its own libraries may crash after it."""
-    return sys.platform == "linux"
 
 
 def check_processes(number: int, device: torch.device) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import IMPORTED_FROM
 from explainers.models.foreign.file_checks import check_file_size, first_sentence, read_config
-from explainers.models.foreign.process_limits import FORKS
+from explainers.models.foreign.process_limits import can_fork
 from explainers.models.inputs.encoding import MOST_WINDOWS, Tokens
 
 GRACE = 2.0  # seconds that a process has to end by its own alarm, before it is killed
@@ -351,7 +351,7 @@ def _taken() -> LineProcess:
 
 def _put_back(process: LineProcess) -> None:
     """Where it answered in itself instead of in a fork, it ends: what it has read may have left anything behind."""
-    if FORKS and process.is_running():
+    if can_fork() and process.is_running():
         with _lock:
             if not _idle:
                 _idle.append(process)

@@ -7,7 +7,7 @@ import importlib.util
 from importlib import import_module
 from typing import Any
 
-from explainers.models.foreign.process_limits import FORKS, library_config, limit_memory, serve, serve_in_forks
+from explainers.models.foreign.process_limits import can_fork, library_config, limit_memory, serve, serve_in_forks
 
 LONGEST_MESSAGE = 40_000  # characters of a prompt in the chat format
 MEMORY = 3 * 2**30  # bytes; the conversion of a sentencepiece model with 250,000 pieces takes one
@@ -69,7 +69,7 @@ def without_torch() -> None:
 if __name__ == "__main__":
     without_torch()
     import_module("transformers.models.auto.tokenization_auto")  # while the caller still loads the model
-    if FORKS:
+    if can_fork():
         serve_in_forks(open_tokenizer, MEMORY)
     else:
         limit_memory(MEMORY)

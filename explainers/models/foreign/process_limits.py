@@ -15,7 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-FORKS = sys.platform == "linux"  # macOS has fork too, but its own libraries may crash after it
+
+def can_fork() -> bool:
+    """Return whether fork is safe here. macOS has fork too, but its own libraries may crash after it."""
+    return sys.platform == "linux"
 
 
 def limit_memory(more: int) -> None:
@@ -48,7 +51,7 @@ def serve_in_forks(answer: Callable[[dict[str, Any]], dict[str, Any]], memory: i
     """
     lines = _answers()
     for line in sys.stdin:
-        own, theirs = os.pipe()  # a fork that goes on writing writes to nobody
+        own, theirs = os.pipe()  # what a fork writes too late, or twice, is nobody's answer
         fork = os.fork()
         if not fork:
             try:

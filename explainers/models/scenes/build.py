@@ -26,6 +26,7 @@ from explainers.datasets.scenes.statements import (
 )
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.bundle_cards import BUNDLES, CARD
+from explainers.models.foreign.process_limits import can_fork
 from explainers.models.frozen_model import Floats
 from explainers.models.scenes.bundle import WORDS, load_bundle
 from explainers.models.scenes.model import SceneModel
@@ -45,7 +46,6 @@ from explainers.models.scenes.training import (
 )
 from explainers.models.scenes.vocabulary import configured, train_tokenizer
 from explainers.models.text.base_weights import sha256
-from explainers.models.worker_processes import can_fork
 
 WORK, LOG = Path("runs/scenes"), "log.jsonl"
 SEEDS = {"train": 11, "explainer": 12, "validation": 13, "test": 14}  # of generated parts; no two share a seed

@@ -49,8 +49,8 @@ ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
-    "--font-render-hinting=none",
-]  # letters as wide as on a screen
+    "--font-render-hinting=none",  # letters as wide as on a screen
+]
 
 PROBE = """
 (() => {

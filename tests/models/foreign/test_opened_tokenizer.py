@@ -110,7 +110,7 @@ def test_the_next_files_are_opened_by_the_same_process(hub_folder: Path) -> None
 
 ANSWERS = """
 import os, time
-from explainers.models.foreign.process_limits import serve_in_forks
+from explainers.models.foreign import process_limits
 
 def answer(request):
     match request["do"]:
@@ -124,9 +124,11 @@ def answer(request):
             raise ValueError("no such file")
         case "leave":
             os._exit(0)
+        case "answer and crash":
+            process_limits._alarm = lambda _seconds: os.abort()  # after the answer
     return {"process": os.getpid()}
 
-serve_in_forks(answer, 2**29)
+process_limits.serve_in_forks(answer, 2**29)
 """
 
 
@@ -141,6 +143,7 @@ def test_what_a_file_does_ends_its_fork_alone(tmp_path: Path, monkeypatch: pytes
         ({"do": "crash"}, ProcessEnded),
         ({"do": "fail"}, RequestFailed),
         ({"do": "leave"}, ProcessEnded),
+        ({"do": "answer and crash"}, ProcessEnded),
     ):
         with pytest.raises(error):
             process.ask(request, 0.5 if request["do"] == "wait" else 10)
