@@ -77,7 +77,8 @@ def test_a_name_that_is_nothing_is_answered_with_what_there_is(name: str, monkey
     monkeypatch.setattr(model_names, "bundle_names", lambda: ("one", "two"))
     monkeypatch.setattr(catalog, "load_pretrained", lambda *_: pytest.fail("the hub was queried"))
     with pytest.raises(
-        ModelUnavailable, match=r"The model '.*' is not available\. Choose one of: one, two; or give a hub id"
+        ModelUnavailable,
+        match=r"The model '.*' is not available\. Choose one of: one, two; smollm2:PROMPT; or give a hub id",
     ):
         load(name)
 
