@@ -64,7 +64,7 @@ class Options(TypedDict, total=False):
 @overload
 def explain(
     model: FrozenModel,
-    text: str | Example,
+    text: Input,
     text_pair: str | None = None,
     *,
     image: InputImage | Path | str | bytes | None = None,
@@ -79,7 +79,7 @@ def explain(
 ) -> Comparisons: ...
 def explain(
     model: FrozenModel,
-    text: str | Example | list[str] | list[Example] | list[tuple[str, str]] | list[Input],
+    text: Input | list[str] | list[Example] | list[tuple[str, str]] | list[Input],
     text_pair: str | None = None,
     *,
     image: InputImage | Path | str | bytes | None = None,
@@ -103,13 +103,13 @@ def explain(
 
     With `versus`, what supports the class rather than that other one: p(label) / (p(label) + p(versus)).
 
-    `text_pair` is the second text for a model of pairs, such as the hypothesis; `image` a file, its path or its content
-    for a multimodal model; `methods` are ids of methods and narrators, or one id, by default those that the app chooses
-    and all fitted narrators; a class is its name or its number; `samples` a number for LIME and KernelSHAP, by default
-    as many as they need to settle; `sampling` is "captum" or "shared"; `guess` are numbers of units that you find
-    important, the most important first. `unit` is "word", "token", "sentence", or "example" for those of a prompt;
-    the words of the sentences `opened`, numbers from 0, are units beside the other sentences. `erasure` is "mask" by
-    default, "delete" for models without a mask token.
+    `text_pair` is the second text for a model of pairs, such as the hypothesis; a tuple of two texts says the same.
+    `image` is a file, its path or its content for a multimodal model; `methods` are ids of methods and narrators, or
+    one id, by default those that the app chooses and all fitted narrators; a class is its name or its number; `samples`
+    a number for LIME and KernelSHAP, by default as many as they need to settle; `sampling` is "captum" or "shared";
+    `guess` are numbers of units that you find important, the most important first. `unit` is "word", "token",
+    "sentence", or "example" for those of a prompt; the words of the sentences `opened`, numbers from 0, are units
+    beside the other sentences. `erasure` is "mask" by default, "delete" for models without a mask token.
     `budget` are seconds per input: what does not fit is named in `postponed` and `ended_early`, and how much fits
     depends on the machine. Without one all is computed.
     `precision` is "float32" or "bfloat16" (see `models.precision`), by default that with which the model was loaded;
@@ -139,7 +139,7 @@ def explain(
 def explain_beside(
     model: FrozenModel,
     second: FrozenModel,
-    text: str | Example,
+    text: Input,
     text_pair: str | None = None,
     *,
     image: InputImage | Path | str | bytes | None = None,
@@ -172,9 +172,7 @@ def explain_beside(
 def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:
     """Return an input of a list. Raises `ExplanationError` with its number, before the first one is explained."""
     try:
-        if isinstance(item, tuple) and len(item) != 2:
-            raise ExplanationError(f"A pair has two texts, not {len(item)}.")
-        example = Example(*item) if isinstance(item, tuple) else to_example(item)
+        example = to_example(item)
         checked_encoding(model, example, settings)
     except ExplanationError as error:
         raise ExplanationError(f"Input {number}: {error}") from error

@@ -160,6 +160,16 @@ def test_a_second_text_is_refused_by_a_model_of_one(bert: FrozenModel) -> None:
         explain(replace(bert, input_names=("text",)), "the film", "a plot", methods=["random"])
 
 
+def test_a_tuple_is_a_pair(pairs: FrozenModel) -> None:
+    comparison = explain(pairs, (PAIR.text, str(PAIR.pair)), methods=["occlusion"])
+    assert (
+        comparison.results[0].attribution.scores
+        == explain(pairs, PAIR, methods=["occlusion"]).results[0].attribution.scores
+    )
+    with pytest.raises(ExplanationError, match="A pair has two texts, not 3"):
+        explain(pairs, ("a", "b", "c"))  # type: ignore[arg-type]
+
+
 def test_the_json_of_a_pair_says_which_text_a_unit_is_of(pairs: FrozenModel) -> None:
     content = json.loads(explain(pairs, PAIR, methods=["occlusion"]).as_json())
     assert [unit["segment"] for unit in content["explanations"][0]["units"]] == [0, 0, 0, 0, 1, 1, 1]

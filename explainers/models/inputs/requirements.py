@@ -33,13 +33,16 @@ def with_articles(input_names: Sequence[str]) -> str:
     return " and ".join(f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in input_names)
 
 
-def to_example(text: str | Example, text_pair: str | None = None) -> Example:
-    """The texts as one example. Raises `ExplanationError` if the second text comes in both arguments."""
+def to_example(text: str | Example | tuple[str, str], text_pair: str | None = None) -> Example:
+    """The texts as one example. Raises `ExplanationError` if the second text comes in both arguments, or for a tuple of
+    more or fewer than two texts."""
     if isinstance(text, str):
         return Example(text, text_pair)
+    if isinstance(text, tuple) and len(text) != 2:
+        raise ExplanationError(f"A pair has two texts, not {len(text)}.")
     if text_pair is not None:
         raise ExplanationError("The second text is given twice: in the example and as text_pair. Omit one of them.")
-    return text
+    return Example(*text) if isinstance(text, tuple) else text
 
 
 def check_image(name: str, example: Example, *, multimodal: bool) -> None:
