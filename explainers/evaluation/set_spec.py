@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.labelled_rows import Columns, InputRow
+from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError, refused_fields
 from explainers.methods.registry import METHODS, applicable, select
 from explainers.methods.spec import SLOW, MethodSpec
@@ -36,6 +37,8 @@ TABLE, ERASER = FORMATS = ("table", "eraser")
 COMMAND = ("python", "-m", "explainers", "evaluate")
 SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
+Row = TypeVar("Row")
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -44,7 +47,7 @@ class Shard:
     number: int = 1
     count: int = 1
 
-    def of(self, rows: Sequence[InputRow]) -> tuple[InputRow, ...]:
+    def of(self, rows: Sequence[Row]) -> tuple[Row, ...]:
         """Return the rows of this part: every `count`-th."""
         return tuple(rows[self.number - 1 :: self.count])
 

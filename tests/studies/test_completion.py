@@ -8,6 +8,7 @@ import torch
 
 from explainers import load
 from explainers.datasets.example import Example
+from explainers.evaluation.set_spec import Shard
 from explainers.models.prompt import Prompt
 from explainers.models.prompted.model import PromptedModel
 from explainers.studies.architectures.measure import texts_of
@@ -30,7 +31,16 @@ from tests.models.prompted.conftest import KINDS, language_model
 PROMPT = Prompt("the film was very long {text} and there was", {"without": "old", "with": "new"})
 RECIPE = AdapterRecipe(rank=2, examples=96, batch=8, learning_rate=2e-2, longest=40)
 
-FITS = [{"method": method, "texts": {"learned from": 540}, "command": f"fit {method}"} for method in ("aml", "ivra")]
+FITS = [
+    {"method": "aml", "texts": {"learned from": 540}, "command": "fit aml"},
+    {"method": "ivra", "texts": {"learned from": 540}, "command": "fit ivra"},
+    {
+        "method": "ciem",
+        "texts": {"learned from": 900},
+        "command": "fit ciem",
+        "warnings": ["No better than random orders."],
+    },
+]
 
 
 class Interrupted(Exception):
@@ -149,8 +159,23 @@ def test_the_document_has_every_prompt_and_method(
     assert all(f"| `{method}` |" in text for method in rows[0]["metrics"])
     assert "0.500 without it and 0.750 with it" in text
     assert "study completion-train" in text
-    assert "AML and IvRA were fitted once each, to 540 of SST-2" in text
+    assert "Computed on: cpu." in text
+    assert "without labels: AML and IvRA to 540 and CIEM to 900 sentences of SST-2" in text
+    assert "CIEM: No better than random orders." in text
     assert "fit aml\nfit ivra" in text
+
+
+def test_rows_of_shards_are_those_of_one_run(model: PromptedModel, examples: list[Example], tmp_path: Path) -> None:
+    inputs = examples[:5]
+    list(record_answers(model, "small", inputs, 2, tmp_path / "one"))
+    for number in (2, 1):
+        assert list(record_answers(model, "small", inputs, 2, tmp_path / "parts", Shard(number, 2)))[-1] == 4 - number
+    rows = rows_of(tmp_path / "parts", "small")
+    assert rows == rows_of(tmp_path / "one", "small")
+    assert list(record_answers(model, "small", inputs, 3, tmp_path / "parts")) == [1, 2, 3, 4, 5]
+    more = rows_of(tmp_path / "parts", "small")
+    assert [bool(row["metrics"]) for row in more] == [True, True, True, False, False]
+    assert [row for row in more if row["input"] != 2] == [row for row in rows if row["input"] != 2]
 
 
 def test_the_methods_that_were_fitted_are_measured_with_the_others(

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import Seed, show_progress, user_errors
+from explainers.commands.options import DeviceName, Seed, show_progress, user_errors
+from explainers.evaluation.set_spec import WHOLE, parse_shard
 from explainers.installation import ASSETS
 
 NAME = "completion"
@@ -72,14 +73,17 @@ def completion_command(
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path(
         "runs/completion"
     ),
+    device: DeviceName = "cpu",
+    shard: Annotated[
+        str, typer.Option(help="i/n: only record the rows of this part; a run without it reads those of all parts.")
+    ] = WHOLE,
 ) -> None:
     """Measure SmolLM2 on SST-2 with the shipped prompts, and the methods on the last one, as a document."""
     with user_errors():
         import random
 
-        import torch
-
         from explainers.datasets.sst2 import read_sst2
+        from explainers.models.catalog import resolve_device
         from explainers.models.prompted.loading import load_prompted
         from explainers.studies.completion.measure import prefix_ratio, record_answers, rows_of
         from explainers.studies.completion.table import completion_document
@@ -87,18 +91,22 @@ def completion_command(
 
         inputs = list(read_sst2(data, seed=seed).test)
         random.Random(seed).shuffle(inputs)
-        measured = {}
+        measured, part = {}, None if shard == WHOLE else parse_shard(shard)
         for name in PROMPTS:
-            model = load_prompted(f"smollm2:{name}", torch.device("cpu"))
-            for done in record_answers(model, name, inputs[:n], explained if name == NAME else 0, out):
+            model = load_prompted(f"smollm2:{name}", resolve_device(device))
+            for done in record_answers(model, name, inputs[:n], explained if name == NAME else 0, out, part):
                 if done % 10 == 0 or done == n:
-                    show_progress(f"{name}: {done} of {n} inputs")
+                    show_progress(f"{name}: {done} of {n} inputs" + (f" / {part.count}" if part else ""))
+            if part:
+                continue
             measured[name] = {
                 "prior": dict(zip(model.labels, model.prior, strict=True)),
                 "prefix": prefix_ratio(model, inputs[0]),
                 "rows": rows_of(out, name),
                 "fits": [one.card for one in available_artifacts(model.name, model.version)] if name == NAME else [],
             }
+        if part:
+            return
         words = f"--data DIR --n {n} --explained {explained} --seed {seed}"
         result = {
             "command": f".venv/bin/python -m explainers study completion {words}",

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation.record_file import Record, appending, read_records, resume_records
+from explainers.evaluation.set_spec import Shard
 from explainers.methods.registry import default_methods, select
 from explainers.methods.spec import MethodSpec
 from explainers.models.frozen_model import FrozenModel
@@ -41,6 +43,7 @@ def answer_row(model: FrozenModel, example: Example, number: int, *, explained: 
         "right": int(np.argmax(probabilities) == example.label),
         "positive": int(np.argmax(probabilities) == 1),
         "share": decision.share_of_words,
+        "device": torch.cuda.get_device_name(model.device) if model.device.type == "cuda" else model.device.type,
         "metrics": {},
     }
     if explained:
@@ -64,28 +67,41 @@ def measured_methods(model: FrozenModel) -> tuple[MethodSpec, ...]:
 
 
 def record_answers(
-    model: PromptedModel, prompt: str, inputs: Sequence[Example], explained: int, out: Path
+    model: PromptedModel,
+    prompt: str,
+    inputs: Sequence[Example],
+    explained: int,
+    out: Path,
+    shard: Shard | None = None,
 ) -> Iterator[int]:
-    """Append the rows that are missing in `out`, also where more inputs are to be `explained` than before; yield how
-    many inputs are done.
+    """Append the rows of the shard that are missing in `out`, also where more inputs are to be `explained` than before;
+    yield how many inputs are done.
 
     Raises `ExplanationError` if the rows there belong to another run.
     """
-    path = out / FILE.format(prompt)
+    path = out / (FILE.format(prompt) if shard is None else f"{prompt}-{shard.file}")
     methods = [spec.id for spec in measured_methods(model)]
     signature = {"model": model.version, "methods": methods, "inputs": [example.text for example in inputs]}
-    kept = resume_records(path, signature, lambda row: bool(row["metrics"]) or row["input"] >= explained)
-    done = {row["input"] for row in kept}
+
+    def is_whole(row: Record) -> bool:
+        return bool(row["metrics"]) or row["input"] >= explained
+
+    kept = resume_records(path, signature, is_whole)
+    done = {row["input"] for row in (*kept, *filter(is_whole, rows_of(out, prompt)))}
     with appending(path) as append:
-        for number, example in enumerate(inputs):
+        for place, (number, example) in enumerate((shard or Shard()).of(list(enumerate(inputs))), start=1):
             if number not in done:
                 append(answer_row(model, example, number, explained=number < explained))
-            yield number + 1
+            yield place
 
 
 def rows_of(out: Path, prompt: str) -> list[Record]:
-    """Return the rows of a prompt in the order of the inputs."""
-    return sorted(read_records(out / FILE.format(prompt)), key=lambda row: row["input"])
+    """Return the rows of a prompt, from all shards, in the order of the inputs: of an input that is there twice the one
+    with metrics."""
+    paths = (*out.glob(FILE.format(prompt)), *out.glob(f"{prompt}-part-*.jsonl"))
+    rows = [row for path in paths for row in read_records(path)]
+    best = {row["input"]: row for row in sorted(rows, key=lambda row: bool(row["metrics"]))}
+    return [best[number] for number in sorted(best)]
 
 
 def prefix_ratio(model: PromptedModel, example: Example) -> Record:

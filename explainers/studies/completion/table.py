@@ -37,7 +37,8 @@ def completion_document(result: Mapping[str, Any]) -> str:
     for name, prompt in prompts.items():
         explained = [row for row in prompt["rows"] if row["metrics"]]
         if explained:
-            parts += [f"## `smollm2:{name}`, {len(explained)} inputs explained", EXPLAINED]
+            devices = join_names(sorted({row.get("device", "cpu") for row in explained}))
+            parts += [f"## `smollm2:{name}`, {len(explained)} inputs explained", f"{EXPLAINED} Computed on: {devices}."]
             methods = sorted(explained[0]["metrics"], key=lambda method: -_mean(explained, method, METRICS[0]))
             parts.append(_methods(explained).markdown(methods))
             parts += _fits(prompt.get("fits", ()))
@@ -86,12 +87,16 @@ def _training(card: Mapping[str, Any]) -> str:
 
 
 def _fits(cards: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What the methods that learn were fitted to; nothing where none was."""
+    """What the methods that learn were fitted to, and what their cards warn of; nothing where none was."""
     if cards:
-        names = join_names([METHODS.get(card["method"]).name for card in cards])
-        counts = {card["texts"]["learned from"] for card in cards}
-        texts = join_names([f"{count:,}" for count in sorted(counts)])
-        yield f"{names} were fitted once each, to {texts} of SST-2's first training sentences, without their labels."
+        counts: dict[int, list[str]] = {}
+        for card in cards:
+            counts.setdefault(card["texts"]["learned from"], []).append(METHODS.get(card["method"]).name)
+        learned = join_names([f"{join_names(names)} to {count:,}" for count, names in counts.items()])
+        yield f"Fitted once each, without labels: {learned} sentences of SST-2's training part."
+        yield from (
+            f"{METHODS.get(card['method']).name}: {warning}" for card in cards for warning in card.get("warnings", ())
+        )
         yield command_block("\n".join(card["command"] for card in cards))
 
 
