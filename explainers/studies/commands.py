@@ -25,7 +25,7 @@ from explainers.studies.readings.command import readings_draw_command, readings_
 from explainers.studies.reliability.command import reliability_command
 from explainers.studies.sampling.command import sampling_command
 from explainers.studies.simulatability.command import simulatability_command
-from explainers.studies.speed.command import speed_command
+from explainers.studies.speed.command import sizes_command, speed_command
 from explainers.studies.stored_results.command import stored_results_command
 from explainers.studies.tuning.command import tune_command
 
@@ -55,6 +55,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "reliability": reliability_command,
     "sampling": sampling_command,
     "simulatability": simulatability_command,
+    "sizes": sizes_command,
     "speed": speed_command,
     "stored-results": stored_results_command,
     "tune": tune_command,

@@ -1,4 +1,4 @@
-"""`python -m explainers study speed`: seconds and memory on this machine."""
+"""`python -m explainers study speed` and `study sizes`: seconds and memory on this machine."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from explainers.commands.options import AsJson, ModelName, Yes, downloads, user_errors
+from explainers.commands.options import (
+    AsJson,
+    DeviceName,
+    ModelName,
+    Yes,
+    downloads,
+    show_progress,
+    split_ids,
+    user_errors,
+)
+from explainers.errors import ExplanationError
+from explainers.installation import ASSETS
+
+SIZES_DOCUMENT, SIZES_STORED = ASSETS / "docs" / "sizes.md", ASSETS / "studies" / "sizes.json"
 
 
 def speed_command(
@@ -53,3 +66,36 @@ def benchmark_lines(results: dict[str, object]) -> str:
 
 def rounded(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def sizes_command(
+    sizes: Annotated[str, typer.Option(help="Sizes, separated by commas.")] = "MiniLM-L6,BERT-base,BERT-large",
+    words: Annotated[str, typer.Option(help="Numbers of words of the text, separated by commas.")] = "25,200,500",
+    device: DeviceName = "cpu",
+    threads: Annotated[int, typer.Option(min=0, help="Threads of torch; 0 keeps torch's default.")] = 0,
+) -> None:
+    """Measure methods and comparisons on models of several sizes with random weights, as assets/docs/sizes.md.
+
+    Rows of other devices, sizes and texts stay as they are.
+    """
+    with user_errors():
+        import torch
+
+        from explainers.studies.speed.sizes import rows
+        from explainers.studies.speed.sizes_table import sizes_document
+
+        if threads:
+            torch.set_num_threads(threads)
+        chosen = split_ids(words)
+        if not all(count.isdecimal() and int(count) for count in chosen):
+            raise ExplanationError(f"--words needs numbers such as 25,200, not {words!r}.")
+        typed = f"--sizes '{sizes}' --words {words} --device {device}" + (f" --threads {threads}" if threads else "")
+        old = json.loads(SIZES_STORED.read_text(encoding="utf-8")) if SIZES_STORED.is_file() else []
+        stored = {(row["device"], row["size"], row["words"]): row for row in old}
+        for row in rows(split_ids(sizes), [int(count) for count in chosen], device):
+            show_progress(f"{row['size']}, {row['words']} words: {row['float32']['settled']['seconds']:.1f} s")
+            row["command"] = f".venv/bin/python -m explainers study sizes {typed}"
+            stored[row["device"], row["size"], row["words"]] = row
+            kept = sorted(stored.values(), key=lambda row: row["device"] == "cpu")
+            SIZES_STORED.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+            SIZES_DOCUMENT.write_text(sizes_document(kept), encoding="utf-8")
