@@ -30,7 +30,7 @@ LEARNED_SETTINGS: Mapping[str, Mapping[str, PaperSetting]] = {
         "lambda_inv": ANY,
         "lambda_a": ANY,
         "select": ANY,
-        "filler": PaperSetting(("mask",), "ways to mask"),
+        "replacement": PaperSetting(("mask",), "ways to mask"),
         "dropout": PaperSetting((0.0,), "dropout"),
         "rank": PaperSetting((0,), "LoRA adapter"),
         "epochs": PaperSetting((10,), "epochs", number=True),

@@ -154,8 +154,8 @@ def test_a_slow_press_during_a_run_is_not_lost(visit: Visit) -> None:
 
 
 def test_the_first_decisive_sentence_of_a_long_text_is_in_sight(visit: Visit) -> None:
-    filler = " ".join(f"They met on day {day} in a small town by the sea." for day in range(9))
-    text = f"{filler} It is a wonderful, moving and brilliant film."
+    neutral = " ".join(f"They met on day {day} in a small town by the sea." for day in range(9))
+    text = f"{neutral} It is a wonderful, moving and brilliant film."
     window = visit(text=text, width=390, learned="", gradient="", perturbation="Occlusion", controls="").done()
     card, row = window.page.locator(".answer-input"), window.rows.first.locator(".map")
     first = card.locator("mark").first

@@ -37,15 +37,15 @@ Rank = Callable[..., Comparison]
 
 @pytest.fixture
 def ranked(planted: FrozenModel) -> Rank:
-    """A comparison of two methods that score the units as given, by unit number; the others get 0, as do fillers."""
+    """A comparison of two methods that score the units as given, by unit number; all others, neutral or not, get 0."""
 
     def build(
         *scored: dict[int, float],
         names: tuple[str, ...] = NAMES,
         model: FrozenModel = planted,
-        fillers: int = 0,
+        neutral: int = 0,
     ) -> Comparison:
-        encoding = model.encode(" ".join([TEXT, *["a"] * fillers]))
+        encoding = model.encode(" ".join([TEXT, *["a"] * neutral]))
         decision = Decision(card_of(model), encoding, 1, Settings())
         answers = MaskedPredictor(model, encoding, "mask")
         results = []
@@ -63,7 +63,7 @@ def fought(model: FrozenModel, comparison: Comparison, methods: tuple[str, str] 
 
 
 def test_the_smallest_experiment_finds_the_planted_word(planted: FrozenModel, ranked: Rank) -> None:
-    comparison = ranked({3: 2.0, 0: 1.0, 4: 0.5}, {1: 2.0, 2: 1.0, 5: 0.5}, fillers=92)
+    comparison = ranked({3: 2.0, 0: 1.0, 4: 0.5}, {1: 2.0, 2: 1.0, 5: 0.5}, neutral=92)
     result = fought(planted, comparison)
     assert result is not None
     assert [side.units for side in result.sides] == [(3,), (1,)]
@@ -75,7 +75,7 @@ def test_the_smallest_experiment_finds_the_planted_word(planted: FrozenModel, ra
 
 
 def test_the_order_of_the_methods_does_not_decide(planted: FrozenModel, ranked: Rank) -> None:
-    comparison = ranked({3: 2.0}, {1: 2.0}, fillers=92)
+    comparison = ranked({3: 2.0}, {1: 2.0}, neutral=92)
     one, other = fought(planted, comparison), fought(planted, comparison, (NAMES[1], NAMES[0]))
     assert one is not None
     assert other is not None
@@ -100,7 +100,7 @@ def test_one_word_of_eight_may_be_luck(planted: FrozenModel, ranked: Rank) -> No
 def test_two_words_are_taken_where_one_does_not_separate(bag: Callable[..., FrozenModel], ranked: Rank) -> None:
     # "good" and "plot" say the same twice: p is high as long as one of them stays, almost
     model = bag({word: 9.0 * (word in ("good", "plot")) for word in TEXT.split()})
-    comparison = ranked({3: 2.0, 5: 1.5}, {1: 2.0, 2: 1.5}, model=model, fillers=52)
+    comparison = ranked({3: 2.0, 5: 1.5}, {1: 2.0, 2: 1.5}, model=model, neutral=52)
     result = fought(model, comparison)
     assert result is not None
     assert [side.units for side in result.sides] == [(3, 5), (1, 2)]
@@ -190,7 +190,7 @@ def test_leads_count_in_multiples_of_those_of_random_sides_without_a_common_unit
 
 def test_the_page_opens_on_a_pair_that_an_experiment_separates(planted: FrozenModel, ranked: Rank) -> None:
     three = {3: 2.0, 0: 1.0}, {3: 3.0, 4: 1.0}, {1: 2.0, 2: 1.0}
-    comparison = ranked(*three, names=("lime", "occlusion", "kernel_shap"), fillers=92)
+    comparison = ranked(*three, names=("lime", "occlusion", "kernel_shap"), neutral=92)
     named = replace(
         comparison, answer=Answer("supported", supported=("lime", "occlusion"), differs=(("kernel_shap", (1,)),))
     )
@@ -249,7 +249,7 @@ def test_a_duel_costs_a_few_dozen_passes_at_most(bert: FrozenModel) -> None:
 
 
 def test_many_units_are_drawn_by_the_seed(planted: FrozenModel, ranked: Rank) -> None:
-    comparison = ranked({3: 2.0}, {1: 2.0}, fillers=92)
+    comparison = ranked({3: 2.0}, {1: 2.0}, neutral=92)
     results = [fought(planted, comparison) for _ in range(2)]
     assert results[0] is not None
     assert results[0] == results[1]

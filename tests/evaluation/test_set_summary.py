@@ -206,12 +206,16 @@ def test_a_word_of_one_input_has_no_spread_and_does_not_come_before_one_that_is_
 
 def test_a_planted_shortcut_is_the_first_word_of_its_class(bag: Callable[..., FrozenModel]) -> None:
     """ "zorp" decides the class in a tenth of the texts, whatever else they say."""
-    filler = {"film": 0.1, "the": 0.0, "was": 0.0, "plot": -0.1, "a": 0.0, "and": 0.0}
-    model = bag({"zorp": 3.0, "good": 1.5, "bad": -1.5, **filler})
+    neutral = {"film": 0.1, "the": 0.0, "was": 0.0, "plot": -0.1, "a": 0.0, "and": 0.0}
+    model = bag({"zorp": 3.0, "good": 1.5, "bad": -1.5, **neutral})
     rng = np.random.default_rng(0)
     rows = []
     for number in range(60):
-        words = [*rng.choice(list(filler), 6), "good" if number % 2 else "bad", *(["zorp"] if number % 10 == 0 else [])]
+        words = [
+            *rng.choice(list(neutral), 6),
+            "good" if number % 2 else "bad",
+            *(["zorp"] if number % 10 == 0 else []),
+        ]
         rows.append(InputRow(str(number), " ".join(rng.permutation(words)), label=number % 2))
     plan = SetPlan(("occlusion", "gradient_x_input", "lime"), Settings(samples=50))
     records = list(explain_batch(model, plan, rows))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled
-from explainers.learned.aml.method import Aml, AttributionModel, Filler, FineTunedAml, log_of_others, shares
+from explainers.learned.aml.method import Aml, AttributionModel, FineTunedAml, Replacement, log_of_others, shares
 from explainers.learned.batches import Batch, batch, encode_for_learning
 from explainers.learned.fitting_loop import fit
 from explainers.learned.recipe import trained_parameters
@@ -26,7 +26,7 @@ from explainers.results.attribution import Attribution
 from explainers.training.artifacts import find_artifact
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot")
-FILLERS: tuple[Filler, Filler] = ("mask", "learned")
+REPLACEMENTS: tuple[Replacement, Replacement] = ("mask", "learned")
 TEXT = "the film was not unwatchable , but a very dull plot !"
 
 
@@ -36,7 +36,7 @@ class Fixed(nn.Module):
     def __init__(self, logits: list[list[float]], d: int = 16) -> None:
         super().__init__()
         self.logits = nn.Parameter(torch.tensor(logits))
-        self.filler = nn.Parameter(torch.zeros(d))
+        self.replacement = nn.Parameter(torch.zeros(d))
 
     def forward(self, _model: FrozenModel, batch: Batch) -> Tensor:
         return batch.inputs.spread(self.logits, -99.0)
@@ -203,26 +203,26 @@ def test_every_class_learns_its_embedding(bert: FrozenModel) -> None:
 
 def test_only_what_learns_is_kept(bert: FrozenModel) -> None:
     names = {name.partition(".")[0] for name in trained_parameters(Aml().module(bert))}
-    assert names == {"encoder", "prediction", "hidden", "share", "filler"}
+    assert names == {"encoder", "prediction", "hidden", "share", "replacement"}
     kinds = {name.rpartition(".")[2] for name in trained_parameters(Aml().module(bert)) if name.startswith("encoder")}
     assert kinds == {"down", "up"}
 
 
-def test_a_learned_filler_begins_at_the_mask_token_and_learns(bert: FrozenModel) -> None:
+def test_a_learned_replacement_begins_at_the_mask_token_and_learns(bert: FrozenModel) -> None:
     items, module = texts(bert, *TEXTS), Fixed([[0.3] * 6] * 3)
-    by_mask, by_learned = (terms(Aml(filler=filler), module, bert, items)["total"] for filler in FILLERS)
+    by_mask, by_learned = (terms(Aml(replacement=name), module, bert, items)["total"] for name in REPLACEMENTS)
     assert by_learned.item() == pytest.approx(by_mask.item(), abs=1e-5)
-    (gradient,) = torch.autograd.grad(by_learned, module.filler)
+    (gradient,) = torch.autograd.grad(by_learned, module.replacement)
     assert gradient.abs().min() > 0
     with pytest.raises(RuntimeError, match="not have been used"):
-        torch.autograd.grad(by_mask, module.filler)
+        torch.autograd.grad(by_mask, module.replacement)
 
 
-def test_a_random_filler_is_drawn_from_the_given_chance(bert: FrozenModel) -> None:
+def test_a_random_replacement_is_drawn_from_the_given_chance(bert: FrozenModel) -> None:
     items, module = texts(bert, *TEXTS), Fixed([[-50.0] * 6] * 3)
 
     def with_seed(seed: int) -> float:
-        losses = Aml(filler="random").terms(module, bert, items, torch.Generator().manual_seed(seed))
+        losses = Aml(replacement="random").terms(module, bert, items, torch.Generator().manual_seed(seed))
         return losses["L_p"].item()
 
     assert with_seed(0) == with_seed(0)
@@ -337,7 +337,10 @@ def test_without_any_step_it_is_the_map_of_one_pass(bert: FrozenModel) -> None:
 
 def test_what_one_text_trains_are_the_adapters_and_the_head(bert: FrozenModel) -> None:
     module = Aml().module(bert)
-    assert {name for name in trained_parameters(module) if not module.is_fine_tuned(name)} == {"prediction", "filler"}
+    assert {name for name in trained_parameters(module) if not module.is_fine_tuned(name)} == {
+        "prediction",
+        "replacement",
+    }
 
 
 def test_rank_0_trains_the_layers_themselves(bert: FrozenModel, tmp_path: Path) -> None:

@@ -105,12 +105,12 @@ def test_a_training_that_cannot_be_is_a_sentence(spec: FitSpec, sentence: str) -
 
 
 def test_the_command_on_the_card_makes_the_same_training() -> None:
-    spec = spec_of(variant="mine", model="my model", seed=3, settings=(("epochs", "2"), ("filler", "random")))
+    spec = spec_of(variant="mine", model="my model", seed=3, settings=(("epochs", "2"), ("replacement", "random")))
     words = shlex.split(spec.command)
     assert words[:5] == ["python", "-m", "explainers", "fit", "aml"]
     assert words[5:] == [
         *("--model", "my model", "--data", "DATA", "--variant", "mine", "--seed", "3"),
-        *("--set", "epochs=2", "--set", "filler=random"),
+        *("--set", "epochs=2", "--set", "replacement=random"),
     ]
 
 

@@ -113,6 +113,6 @@ def test_rows_of_unequal_length_stand_side_by_side() -> None:
     assert real.tolist() == [[True, True, True], [True, False, False]]
 
 
-def test_a_filler_that_is_also_a_word_is_still_real_where_it_was_said() -> None:
+def test_a_pad_token_that_is_also_a_word_is_still_real_where_it_was_said() -> None:
     _, real = pad_rows([[1, 0], [2]], 0, torch.device("cpu"))
     assert real.tolist() == [[True, True], [True, False]]

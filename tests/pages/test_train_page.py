@@ -266,13 +266,13 @@ def test_every_setting_of_every_method_has_its_widget(train: Train, method: str)
 def test_only_what_was_changed_is_on_the_command_line(train: Train) -> None:
     train.at.number_input(key="set aml epochs").set_value(3)
     train.at.number_input(key="set aml learning_rate").set_value(1e-5)
-    train.at.selectbox(key="set aml filler").set_value("random")
+    train.at.selectbox(key="set aml replacement").set_value("random")
     train.at.number_input(key="train seed").set_value(7)
     train.start()
-    assert "--variant mine --seed 7 --set epochs=3 --set learning_rate=1e-05 --set filler=random" in train.texts
+    assert "--variant mine --seed 7 --set epochs=3 --set learning_rate=1e-05 --set replacement=random" in train.texts
     (job,) = train.jobs.all()
     assert job.spec.seed == 7
-    assert dict(job.spec.settings) == {"epochs": "3", "learning_rate": "1e-05", "filler": "random"}
+    assert dict(job.spec.settings) == {"epochs": "3", "learning_rate": "1e-05", "replacement": "random"}
 
 
 def test_under_a_shipped_name_the_form_still_says_what_happens(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -237,7 +237,7 @@ def test_damaged_weights_can_be_mended_by_fitting_again(bert: FrozenModel, own: 
     [
         ({"epochs": "3"}, Aml(epochs=3)),
         ({"lambda_p": "0.5", "lambda_a": 1}, Aml(lambda_p=0.5, lambda_a=1.0)),
-        ({"select": "comp", "filler": "random"}, Aml(select="comp", filler="random")),
+        ({"select": "comp", "replacement": "random"}, Aml(select="comp", replacement="random")),
     ],
     ids=str,
 )
@@ -258,7 +258,7 @@ def test_yes_and_no_may_be_typed(typed: object, expected: bool) -> None:
     ("method", "typed", "sentence"),
     [
         ("lime", {}, "'lime' does not learn. Choose one of: aml, cimi"),
-        ("aml", {"lambda": 1}, "aml has no setting 'lambda'. Choose from: batch, dropout, epochs, filler"),
+        ("aml", {"lambda": 1}, "aml has no setting 'lambda'. Choose from: batch, dropout, epochs, lambda_a"),
         (
             "aml",
             {"epochs": "many"},
@@ -289,7 +289,7 @@ def test_a_wrong_setting_is_a_sentence(method: str, typed: dict[str, object], se
     [
         ("aml", "select", "best"),
         ("ivra", "select", "best"),
-        ("aml", "filler", "blank"),
+        ("aml", "replacement", "blank"),
         ("cimi", "intervention", "dot"),
         ("cimi", "discrete", "maybe"),
         ("cimi", "erasure", "delete"),

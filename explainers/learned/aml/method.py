@@ -66,7 +66,7 @@ from explainers.training.settings import validated
 NEVER = -1e4  # a logit whose class has no probability
 MAPS_AT_ONCE = 7  # of fAML, of which the erased texts are asked together
 
-Filler = Literal["mask", "learned", "random"]
+Replacement = Literal["mask", "learned", "random"]
 
 
 class AttributionModel(nn.Module):
@@ -87,7 +87,7 @@ class AttributionModel(nn.Module):
         self.dropout = nn.Dropout(0.1)
         self.hidden = nn.Linear(d, d)
         self.share = nn.Linear(d, 1)
-        self.filler = nn.Parameter(torch.zeros(e))  # what option "learned" adds to the mask token's embedding
+        self.replacement = nn.Parameter(torch.zeros(e))  # what option "learned" adds to the mask token's embedding
 
     def forward(self, model: FrozenModel, batch: Batch) -> Tensor:
         """Logits of the shares, (B, L)."""
@@ -168,8 +168,8 @@ class Aml:
         Field(title="λ of L_a", description="Weight of the price for keeping words. More keeps fewer."),
     ] = 0.6
     select: KeptWeights = "difference"
-    filler: Annotated[
-        Filler,  # m of Eq. 3
+    replacement: Annotated[
+        Replacement,  # m of Eq. 3
         Field(
             description="What stands in place of words that are not kept: the mask token, a learned embedding or "
             "random words."
@@ -210,12 +210,12 @@ class Aml:
         return StatesRead()
 
     def module(self, model: FrozenModel) -> Attributor:
-        """Raises `ExplanationError` for a filler of embeddings where the model does not start from embeddings."""
+        """Raises `ExplanationError` for a replacement by embeddings where the model does not start from embeddings."""
         if model.takes_embeddings:
             return AttributionModel(model, self.rank)
-        if self.filler != "mask":
+        if self.replacement != "mask":
             raise ExplanationError(
-                f"{model.name} erases patches as pixels, for which no embedding can stand. Set filler to mask."
+                f"{model.name} erases patches as pixels, for which no embedding can stand. Set replacement to mask."
             )
         return StateReader(model)
 
@@ -231,9 +231,8 @@ class Aml:
         inputs, rows = batch.inputs, batch.inputs.rows
         a = logits.sigmoid()
         kept_shares = (torch.rand(a.shape, generator=generator) >= self.dropout).to(a)  # 0: this share is dropped
-        both = forward_with_soft_mask(
-            model, inputs.doubled(), torch.cat([a, 1 - a * kept_shares]), self._filler(module, model, inputs, generator)
-        )
+        replacement = self._replacement(module, model, inputs, generator)
+        both = forward_with_soft_mask(model, inputs.doubled(), torch.cat([a, 1 - a * kept_shares]), replacement)
         logits_of_target = target_logits(model, both.logits)
         kept, rest = logits_of_target[:rows], logits_of_target[rows:]  # (B, C) each
         l_p = self._difference(model, kept, model.about_target(batch.probabilities))
@@ -251,20 +250,20 @@ class Aml:
             return functional.binary_cross_entropy_with_logits(logits, probabilities)
         return functional.cross_entropy(logits, probabilities)
 
-    def _filler(
+    def _replacement(
         self, module: nn.Module, model: FrozenModel, inputs: PaddedBatch, generator: torch.Generator
     ) -> Tensor | None:
-        if self.filler == "mask":
+        if self.replacement == "mask":
             return None
         with torch.no_grad():
-            if self.filler == "random":
+            if self.replacement == "random":
                 words = cast(Tensor, word_embedding_table(model).weight)
                 token_ids = torch.randint(len(words), inputs.doubled().ids.shape, generator=generator).to(model.device)
                 return inputs.doubled().with_patches(
                     word_embedding_table(model)(token_ids), word_embedding_table(model)(token_ids)
                 )[1]
             mask = word_embedding_table(model)(torch.tensor(model.mask_token, device=model.device))
-        return inputs.doubled().with_patches(mask, mask + cast(AttributionModel, module).filler)[1]
+        return inputs.doubled().with_patches(mask, mask + cast(AttributionModel, module).replacement)[1]
 
 
 def shares(module: Attributor, model: FrozenModel, batch: Batch) -> Tensor:

@@ -10,8 +10,8 @@ from app.compare.answer_head import AROUND, LONG, excerpt
 from app.compare.runs import Run, answer_of
 from explainers.results.answer import Answer
 
-FILLER = "The film goes on and on. "
-BEFORE, AFTER = FILLER * 20, FILLER * 30
+NEUTRAL = "The film goes on and on. "
+BEFORE, AFTER = NEUTRAL * 20, NEUTRAL * 30
 
 
 def text_of(pieces: list[tuple[str, int]]) -> str:

@@ -184,9 +184,9 @@ def test_a_refusal_comes_with_the_first_image(
     assert not Path("store").exists()
 
 
-def test_a_filler_of_embeddings_cannot_stand_for_patches(model: MultimodalModel) -> None:
+def test_a_replacement_by_embeddings_cannot_stand_for_patches(model: MultimodalModel) -> None:
     with pytest.raises(ExplanationError, match="erases patches as pixels"):
-        recipe_of("aml", {"filler": "learned"}).module(model)
+        recipe_of("aml", {"replacement": "learned"}).module(model)
 
 
 @pytest.mark.parametrize("name", ["vilt", "clip-mfb"])

@@ -197,7 +197,7 @@ def test_what_cannot_be_deleted_by_halves_is_masked(model: SceneModel, encoding:
 
 @every_smooth_erasure
 def test_the_gradient_is_the_slope_and_reaches_every_unit(model: SceneModel, erasure: Erasure) -> None:
-    noise = np.random.default_rng(0).integers(0, 256, (100, 400, 3), dtype=np.uint8)  # no patch is its own filler
+    noise = np.random.default_rng(0).integers(0, 256, (100, 400, 3), dtype=np.uint8)  # no patch is its own replacement
     encoding = model.encode(Example("There are two yellow circles touching a wall.", image=InputImage.of(noise)))
     mask = torch.full((1, WORDS + PATCHES), 0.7, requires_grad=True)
     (gradient,) = torch.autograd.grad(model.soft(encoding, mask, erasure)[0, 1], mask)
