@@ -2,39 +2,83 @@
 
     assets/results/<model>/<title>.json   written by `python -m explainers study stored-results`, never by hand
 
-One is valid for the model's version and for the weights that computed it. Importing this module does not load torch.
+One is valid for the model's version and for the weights that computed it. Fields at their default are left out, and so
+are those of OMITTED, which are known, too large, or not read again. Importing this module does not load torch.
 """
 
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator, with_config
 
 from explainers.datasets.curated_examples import CuratedExample, example_of
+from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
 from explainers.installation import ASSETS
 from explainers.methods.registry import select
 from explainers.methods.spec import MethodSpec
 from explainers.results.comparison import Comparison
-from explainers.results.decision import ModelCard
-from explainers.results.packing import packed, unpacked
+from explainers.results.decision import Decision, ModelCard
 from explainers.training.artifacts import find_artifact
 
 STORED = ASSETS / "results"
+OMITTED: dict[str, Any] = {
+    "comparison": {
+        "decision": {"encoding": {"image", "patch_embeddings", "canvas"}},
+        "results": {"__all__": {"attribution": {"encoding", "draws"}}},  # the encoding is that of the decision
+        "answer": True,  # it and the order follow from the rest
+        "order": True,
+    }
+}
 
 
+def _with_encoding(data: Any, validate: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Comparison:
+    """Give the encoding of the decision, with the image of the context, to all attributions."""
+    decision: Decision = validate({"decision": data["decision"], "probabilities": ()}).decision
+    encoding = replace(decision.encoding, image=info.context)
+    results = [{**one, "attribution": {**one["attribution"], "encoding": encoding}} for one in data.get("results", ())]
+    comparison: Comparison = validate({**data, "decision": replace(decision, encoding=encoding), "results": results})
+    return comparison
+
+
+@with_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True, ser_json_inf_nan="strings"))
 @dataclass(frozen=True)
 class StoredResult:
     """`weights` are the SHA-256 of the fitted weights, by the method or narrator that explains with them."""
 
     title: str
     weights: Mapping[str, str]
-    comparison: Comparison
+    comparison: Annotated[Comparison, WrapValidator(_with_encoding)]
 
     @property
     def card(self) -> ModelCard:
         return self.comparison.decision.card
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, with six significant digits."""
+        content = _adapter().dump_json(self, exclude=OMITTED, exclude_defaults=True)
+        result: dict[str, Any] = json.loads(content, parse_float=_shortened)
+        return result
+
+
+@cache
+def _adapter() -> TypeAdapter[StoredResult]:
+    return TypeAdapter(StoredResult)
+
+
+def _shortened(digits: str) -> float | int:
+    number = float(f"{float(digits):.6g}")
+    return int(number) if number.is_integer() else number
+
+
+def stored_result(data: Any, image: InputImage | None = None) -> StoredResult:
+    """The inverse of `StoredResult.as_dict`. Raises `ValueError`, `KeyError` or `TypeError` for other data."""
+    return _adapter().validate_python(data, context=image)
 
 
 def stored_path(curated: CuratedExample) -> Path:
@@ -48,7 +92,7 @@ def read_stored(curated: CuratedExample) -> StoredResult | None:
     if not path.is_file():
         return None
     try:
-        return unpacked(StoredResult, json.loads(path.read_text(encoding="utf-8")), example_of(curated).image)
+        return stored_result(json.loads(path.read_bytes()), example_of(curated).image)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         command = "python -m explainers study stored-results"
         raise ExplanationError(f"{path.name} cannot be read. Write it again with `{command}`.") from error
@@ -58,7 +102,7 @@ def write_stored(curated: CuratedExample, stored: StoredResult) -> Path:
     """The path of the file."""
     path = stored_path(curated)
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(packed(stored), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    content = json.dumps(stored.as_dict(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     path.write_text(content + "\n", encoding="utf-8")
     return path
 

@@ -4,11 +4,13 @@ Probabilities along an erasure order: units removed from the highest score down,
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator, PlainSerializer
 
 from explainers.models.inputs.encoding import Encoding
 
@@ -73,6 +75,7 @@ def floats(values: object) -> tuple[float, ...]:
 
 
 Floats = NDArray[np.float64]
+Curve = Annotated[Floats, BeforeValidator(partial(np.asarray, dtype=float)), PlainSerializer(np.ndarray.tolist)]
 
 PERCENTS = (1, 5, 10, 20, 50)  # ERASER's K (DeYoung et al., 2020)
 EVERY_COUNT_UP_TO = 60  # units; longer inputs are sampled in steps of 2 %
@@ -113,8 +116,8 @@ class ErasureCurves:
     """
 
     counts: tuple[int, ...]
-    removed: Floats  # (len(counts), C)
-    kept: Floats  # (len(counts), C)
+    removed: Curve  # (len(counts), C)
+    kept: Curve  # (len(counts), C)
     label: int
 
     @property

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from explainers.api import explain
 from explainers.attribution.interactions import pair_interactions
 from explainers.comparison.answer import NO_CONTRAST
-from explainers.comparison.decision import decide
 from explainers.comparison.duel import duel
+from explainers.comparison.stored_results import StoredResult, stored_result
 from explainers.errors import ExplanationError
 from explainers.learned.aml.method import target_logits
 from explainers.metrics.erasure import MaskedPredictor
@@ -30,8 +30,6 @@ from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
-from explainers.results.decision import Decision
-from explainers.results.packing import packed, unpacked
 
 LABELS = tuple(f"class {number}" for number in range(28))
 A, B = LABELS[:2]
@@ -234,11 +232,11 @@ def test_every_download_names_both_classes(planted: FrozenModel) -> None:
 
 
 def test_a_stored_decision_without_versus_is_about_its_class(planted: FrozenModel) -> None:
-    plain, _ = decide(planted, TEXT, label=A)
-    contrast, _ = decide(planted, TEXT, label=A, versus=B)
-    assert "versus" not in packed(plain)
-    assert unpacked(Decision, packed(plain)).target == Target(0)
-    assert unpacked(Decision, packed(contrast)).target == Target(0, 1)
+    asked = (explain(planted, TEXT, methods=["occlusion"], label=A, versus=versus) for versus in (None, B))
+    plain, contrast = (StoredResult("", {}, comparison).as_dict() for comparison in asked)
+    assert "versus" not in plain["comparison"]["decision"]
+    assert stored_result(plain).comparison.decision.target == Target(0)
+    assert stored_result(contrast).comparison.decision.target == Target(0, 1)
 
 
 def test_random_orders_are_measured_on_the_target(planted: FrozenModel) -> None:

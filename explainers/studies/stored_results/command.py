@@ -18,7 +18,6 @@ from explainers.commands.options import show_progress, user_errors
 from explainers.comparison.stored_results import StoredResult
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
-from explainers.results.packing import packed
 
 if TYPE_CHECKING:
     from explainers.datasets.curated_examples import CuratedExample
@@ -155,7 +154,7 @@ FREE_IF_SEARCHED = FREE | {"curves", "model_calls"}
 def differences(old: StoredResult, new: StoredResult) -> Iterator[str]:
     """Sentences, each with the path to the value."""
     searched = {spec.id for spec in METHODS if spec.optimised}
-    yield from _differences(packed(old), packed(new), searched, NUMBERS, "")
+    yield from _differences(old.as_dict(), new.as_dict(), searched, NUMBERS, "")
 
 
 def _differences(old: Any, new: Any, searched: set[str], within: float, at: str) -> Iterator[str]:
@@ -186,7 +185,7 @@ def _method(values: dict[str, Any]) -> object:
 def same(old: Any, new: Any, within: float) -> bool:
     """Equal, or for numbers within that part of the larger of 1 and the old one.
 
-    Whole numbers are equal or not, but may stand for floats: packing drops the point of 1.0.
+    Whole numbers are equal or not, but may stand for floats: `as_dict` drops the point of 1.0.
     """
     numbers = (int, float)
     if isinstance(old, bool) or isinstance(new, bool) or not isinstance(old, numbers) or not isinstance(new, numbers):
