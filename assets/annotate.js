@@ -1,33 +1,38 @@
 // One item of an annotation, one task at a time. `data` is described in app/annotate/payload.py. What is confirmed goes
-// to the server as one trigger; the page moves on when the server has stored it. Until then a draft stays in the tab.
+// to the server as one trigger; the page moves on when the server has stored it. Until then a draft stays in the tab,
+// also when the person goes back to an earlier item.
 
 const annotations = new WeakMap();
 const PATIENCE = 15000; // milliseconds after which the buttons work again
-const DRAFTS = "crosslight annotation draft";
+const DRAFTS = "crosslight annotation drafts";
+const KEPT = 20; // drafts, of the items that were touched last
 
-function storedDraft(key) {
+function storedDrafts() {
   try {
-    const draft = JSON.parse(sessionStorage.getItem(DRAFTS) ?? "null");
-    return draft?.key === key ? draft : null;
+    return JSON.parse(sessionStorage.getItem(DRAFTS) ?? "null") ?? [];
   } catch {
-    return null;
+    return [];
   }
 }
 
-function storeDraft(draft) {
+function storeDrafts(drafts) {
   try {
-    sessionStorage.setItem(DRAFTS, JSON.stringify(draft));
+    sessionStorage.setItem(DRAFTS, JSON.stringify(drafts.slice(0, KEPT)));
   } catch {
     // without storage a reload loses what is not confirmed
   }
 }
 
-function dropDraft() {
-  try {
-    sessionStorage.removeItem(DRAFTS);
-  } catch {
-    // without storage there is none
-  }
+function storedDraft(key) {
+  return storedDrafts().find((draft) => draft.key === key) ?? null;
+}
+
+function storeDraft(draft) {
+  storeDrafts([draft, ...storedDrafts().filter(({ key }) => key !== draft.key)]);
+}
+
+function dropDraft(key) {
+  storeDrafts(storedDrafts().filter((draft) => draft.key !== key));
 }
 
 function actionButton(text, className, pressed) {
@@ -109,7 +114,7 @@ function act(root, memory, action) {
     return;
   }
   parts.problem.textContent = "";
-  if (action === "keep") dropDraft();
+  if (action === "keep") dropDraft(data.key);
   else keepDraft(memory);
   memory.waiting = crypto.randomUUID?.() ?? `${Date.now()} ${Math.random()}`;
   memory.refocus = root.contains(root.getRootNode().activeElement);

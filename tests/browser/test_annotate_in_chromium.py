@@ -178,8 +178,9 @@ def test_several_methods_of_an_item_are_judged_by_keyboard_and_come_back(
     box.get_by_role("button", name="Back").click()
     expect(box.get_by_text("already confirmed")).to_be_visible()
     expect(groups.nth(1).get_by_role("radio", name="Correct")).to_be_checked()
+    second.nth(3).click()  # a draft of its own
     box.get_by_role("button", name="Keep as it was").click()
-    box.get_by_role("textbox", name="The sentence").nth(1).fill("Because of its plot.")
+    expect(box.get_by_role("textbox", name="The sentence").nth(1)).to_have_value("Because of its plot.")
     confirmed(page)
     expect(page.get_by_text("All items are done")).to_be_visible()
     given = {annotation.task: annotation.answer for annotation in made.annotations}
