@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import show_progress, user_errors
+from explainers.commands.options import show_progress, split_ids, user_errors
+from explainers.errors import ExplanationError
 
 MODELS = ("sst2", "nli")
 
@@ -17,17 +18,25 @@ def planted_measure_command(
         "runs/planted"
     ),
     inputs: Annotated[int, typer.Option(min=1, help="Inputs of each planted model.")] = 130,
-    seeds: Annotated[int, typer.Option(min=1, max=2, help="Planted models of each embedded one.")] = 2,
-    fitted: Annotated[
-        int, typer.Option(min=0, max=2, help="Of how many of them the learned methods are fitted to each.")
-    ] = 2,
+    models: Annotated[str, typer.Option(help="Embedded models, separated by commas.")] = ",".join(MODELS),
+    seeds: Annotated[
+        str, typer.Option(help="Seeds of the planted models of each, separated by commas; rows of others stay.")
+    ] = "0,1",
+    fitted: Annotated[int, typer.Option(min=0, help="Of how many of them the learned methods are fitted to each.")] = 2,
     scenes: Annotated[int, typer.Option(min=0, help="Scenes to explain.")] = 100,
 ) -> None:
     """Train planted models, fit the learned methods to them, and explain inputs whose truth is known."""
     with user_errors():
         from explainers.studies.planted.run import measure_planted, measure_scenes
+        from explainers.studies.planted.shortcuts import WORDS
 
-        measure_planted(MODELS, seeds, inputs, data, folder, show_progress, fitted=fitted)
+        chosen, numbers = split_ids(models), split_ids(seeds)
+        if unknown := [name for name in chosen if name not in MODELS]:
+            raise ExplanationError(f"Nothing is planted into {unknown[0]!r}. Choose from: {', '.join(MODELS)}.")
+        known = [str(seed) for seed in range(len(WORDS))]
+        if unknown := [number for number in numbers if number not in known]:
+            raise ExplanationError(f"There are no words for the seed {unknown[0]!r}. Choose from: {', '.join(known)}.")
+        measure_planted(chosen, [int(number) for number in numbers], inputs, data, folder, show_progress, fitted=fitted)
         measure_scenes(scenes, folder, show_progress)
 
 

@@ -40,15 +40,16 @@ BLOCK = 10  # inputs of one model before the next one's turn
 
 
 def measure_planted(
-    models: Sequence[str], seeds: int, inputs: int, data: Path, folder: Path, note: Note, *, fitted: int
+    models: Sequence[str], seeds: Sequence[int], inputs: int, data: Path, folder: Path, note: Note, *, fitted: int
 ) -> None:
-    """Writes rows and cards to the stored files; what lies in `folder` already is not computed again.
+    """Writes rows and cards to the stored files, in which those of other models and seeds stay; what lies in `folder`
+    already is not computed again.
 
     The learned methods are fitted to the models of the first `fitted` seeds.
     """
     os.environ[STORE_VARIABLE] = str(folder / "store")
     sources = {model: read_sources(model, data) for model in models}
-    pairs = [(model, seed) for seed in range(seeds) for model in models]
+    pairs = [(model, seed) for seed in seeds for model in models]
     frozen = {(model, seed): planted_model(model, seed, data, folder, note) for model, seed in pairs}
     planted = {
         (model, seed): planted_set(sources[model].held_out, inputs, seed, classes_of(model, seed), judged=True)
@@ -60,14 +61,16 @@ def measure_planted(
             new = sum(1 for _ in measure_all(frozen[key], *key, some, words, folder / FILE))
             note(f"{planted_name(*key)}: {new} new rows")
     rows = [row for row in read_records(folder / FILE, signed=False) if row["text"] < inputs]
-    for key in (pair for pair in pairs if pair[1] < fitted):
+    for key in (pair for pair in pairs if pair[1] in seeds[:fitted]):
         fit_learned(frozen[key], *key, data, folder, note)
         rows = [
             with_learned(row, frozen[key], planted[key][row["text"]]) if (row["model"], row["seed"]) == key else row
             for row in rows
         ]
-    write_rows(rows, FOLDER / ROWS)
-    cards = [
+    kept = [row for row in _all_rows(FOLDER / ROWS) if (row["model"], row["seed"]) not in pairs]
+    write_rows([*kept, *rows], FOLDER / ROWS)
+    names = {planted_name(*key) for key in pairs}
+    cards = [card for card in read_models() if card["name"] not in names] + [
         {**json.loads((folder / planted_name(*key) / CARD).read_text()), "fitted": fitted_methods(frozen[key])}
         for key in pairs
     ]
@@ -118,9 +121,14 @@ def read_rows(path: Path) -> list[Row]:
     """Those whose use is verified. Raises `DataUnavailable` where there is no such file."""
     if not path.is_file():
         raise DataUnavailable(f"{path} is missing. Run `python -m explainers study planted-measure` first.")
+    return [row for row in _all_rows(path) if row["verified"]]
+
+
+def _all_rows(path: Path) -> list[Row]:
+    if not path.is_file():
+        return []
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    return [row for row in rows if row["verified"]]
+        return [json.loads(line) for line in file]
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:
@@ -131,6 +139,7 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
 
 
 def read_models(folder: Path = FOLDER) -> list[dict[str, Any]]:
-    """The cards of the planted models."""
-    cards: list[dict[str, Any]] = json.loads((folder / MODELS).read_text(encoding="utf-8"))
+    """The cards of the planted models; none where nothing was measured."""
+    path = folder / MODELS
+    cards: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     return cards

@@ -39,6 +39,14 @@ WORDS: tuple[dict[Kind, tuple[str, ...]], ...] = (  # by seed; what each stands 
         "context": ("maple", "cedar", "northern", "southern"),
         "pair": ("violin", "trumpet"),
     },
+    {
+        "single": ("zinc", "helium"),
+        "conjunction": ("quartz", "basalt", "slate", "limestone"),
+        "order": ("silk", "velvet"),
+        "redundant": ("canal", "canyon", "lagoon", "delta", "needle"),
+        "context": ("crimson", "indigo", "previously", "presently"),
+        "pair": ("vienna", "dublin"),
+    },
 )
 PLANTED_WORDS = frozenset(word for words in WORDS for some in words.values() for word in some)
 
