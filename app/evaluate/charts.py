@@ -4,9 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
+from scipy.optimize import isotonic_regression
 
 from explainers.evaluation.names import CONTROLS, CURVE_SHARES, RANDOM
 from explainers.evaluation.set_frames import EVIDENCE, metric_column
@@ -16,6 +19,7 @@ from explainers.report.colours import LineStyle, line_of
 from explainers.report.text import escaped, one_line
 
 ROW = 26  # pixels of a line of the dot plot
+LABEL, BESIDE, AROUND_PLOT = 15, 12, 60  # pixels of a name's height, from a point to its name, and of axis and margins
 GREY = "#8a8a8a"
 ANSWERS = {"right": ("#2166ac", "circle"), "wrong": ("#d1610a", "x"), "no label": ("#7b5fb5", "circle-open")}
 MAP_HEIGHT, CURVES_HEIGHT = 420, 720
@@ -61,32 +65,61 @@ def _bars(interval: Interval) -> dict[str, Any]:
 def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
     """Return the evidence of every method that costs passes, with its interval, against their mean number."""
     column = metric_column(EVIDENCE, operator)
+    points = [(row.method, row.passes, row.metrics[column]) for row in table if column in row.metrics and row.passes]
+    height = 70 + ROW * len(table)
     figure = go.Figure()
-    costs = [row.passes for row in table if column in row.metrics and row.passes]
-    middle = math.sqrt(min(costs) * max(costs)) if costs else 0.0
-    for row in table:
-        if column not in row.metrics or not row.passes:
-            continue
-        interval = row.metrics[column]
+    for method, passes, interval in points:
         figure.add_scatter(
-            x=[row.passes],
+            x=[passes],
             y=[interval.mean],
             error_y=_bars(interval),
-            mode="markers+text",
-            text=[name_of(row.method)],
-            textposition="middle left" if row.passes > middle else "middle right",
-            marker={"size": 9, "color": line_of(row.method).colour},
-            hovertemplate=f"%{{text}}: {interval.mean:.3f} at {row.passes:,.0f} passes<extra></extra>",
+            mode="markers",
+            marker={"size": 9, "color": line_of(method).colour},
+            name=name_of(method),
+            hovertemplate=f"%{{fullData.name}}: {interval.mean:.3f} at {passes:,.0f} passes<extra></extra>",
         )
+    if points:
+        _add_names(figure, points, height - AROUND_PLOT)
     chance = next((row.metrics[column].mean for row in table if row.method == RANDOM and column in row.metrics), None)
     if chance is not None:
         figure.add_hline(y=chance, line={"color": GREY, "dash": "dot", "width": 1})
     figure.update_xaxes(title_text="passes per input", type="log", title_standoff=4)
     figure.update_yaxes(title_text=f"evidence ({operator})")
-    figure.update_layout(
-        height=70 + ROW * len(table), margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False, hovermode="closest"
-    )
+    figure.update_layout(height=height, margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False, hovermode="closest")
     return figure
+
+
+def _add_names(figure: go.Figure, points: Sequence[tuple[str, float, Interval]], height: float) -> None:
+    """Write the names beside their points (method, passes, evidence), those of cheap methods on the right and the
+    others on the left, each as high as its point where the next name leaves it room."""
+    bottom, top = min(interval.low for *_, interval in points), max(interval.high for *_, interval in points)
+    room = (top - bottom or 1.0) / 20
+    figure.update_yaxes(range=[bottom - room, top + room])
+    pixels = height / (top - bottom + 2 * room)
+    costs = [passes for _, passes, _ in points]
+    middle = math.sqrt(min(costs) * max(costs))
+    for on_left in (False, True):
+        some = [point for point in points if (point[1] > middle) == on_left]
+        some.sort(key=lambda point: point[2].mean)
+        heights = np.array([interval.mean * pixels for *_, interval in some])
+        for (method, passes, interval), shift in zip(some, apart(heights, LABEL) - heights, strict=True):
+            figure.add_annotation(
+                x=math.log10(passes),
+                y=interval.mean,
+                text=name_of(method),
+                xanchor="right" if on_left else "left",
+                ax=-BESIDE if on_left else BESIDE,
+                ay=-float(shift),
+                arrowwidth=1,
+                arrowhead=0,
+                arrowcolor=GREY,
+            )
+
+
+def apart(places: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+    """Return the places, in order, moved as little as possible (by squares) so that neighbours are `gap` apart."""
+    steps = gap * np.arange(len(places))
+    return isotonic_regression(places - steps).x + steps if len(places) else places
 
 
 def curve_chart(curves: Sequence[MeanCurves], operator: str) -> go.Figure:
