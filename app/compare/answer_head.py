@@ -17,7 +17,7 @@ from app.compare.score_sheet import labels, segments
 from app.compare.state import NO_OTHER, PREDICTED, compare_state
 from explainers.evaluation.names import RANDOM
 from explainers.report import answer as wording
-from explainers.report.text import decimals, escaped, name_of_units, one_line, plural, target_name
+from explainers.report.text import decimals, escaped, holding_clauses, name_of_units, one_line, plural, target_name
 from explainers.results.answer import Answer, ErasureEffect, Units
 from explainers.results.comparison import Comparison
 
@@ -339,6 +339,7 @@ def _actions(run: Run, answer: Answer, *, disabled: bool) -> None:
             st.button(
                 f"Erase by {erasure}",
                 key=f"answer {erasure}",
+                help=f"Compare again where {holding_clauses([(erasure, True)], comparison)[0]}.",
                 on_click=state.change,
                 kwargs={"erase": erasure},
                 disabled=disabled,

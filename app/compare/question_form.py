@@ -62,7 +62,10 @@ def question(pool: ModelPool, line: Container) -> Question:
 
 
 def _question(pool: ModelPool, state: CompareState, line: Container) -> Question:
-    first, second, third, fourth = (line.container(width=width) for width in WIDTHS)
+    places = ("model", "example", "class", "other")
+    first, second, third, fourth = (
+        line.container(width=width, key=f"place of {place}") for place, width in zip(places, WIDTHS, strict=True)
+    )
     with first:
         model = models.model_box(state)
     info = models.model_info(pool, model)
