@@ -216,10 +216,17 @@ FRAGMENT_STYLE = f"""
 .crosslight pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.85em; }}
 """
 PAGE_STYLE = """
-:root { color-scheme: light dark; }
+:root { color-scheme: light dark; --page: #ffffff; }
 body { font-family: system-ui, "Segoe UI", "Noto Sans", sans-serif; margin: 1.5rem auto; padding: 0 1rem;
-  max-width: 72rem; background: #ffffff; color: #31333f; }
-@media (prefers-color-scheme: dark) { body { background: #0e1117; color: #fafafa; } }
+  max-width: 72rem; background: var(--page); color: #31333f; }
+@media (prefers-color-scheme: dark) { :root { --page: #0e1117; } body { color: #fafafa; } }
+.crosslight .wide { /* a shadow at the side where more can be scrolled to */
+  background: linear-gradient(to right, var(--page) 40%, transparent),
+    linear-gradient(to left, var(--page) 40%, transparent),
+    linear-gradient(to right, #80808099, transparent), linear-gradient(to left, #80808099, transparent);
+  background-position: left, right, left, right; background-repeat: no-repeat;
+  background-size: 2rem 100%, 2rem 100%, 0.7rem 100%, 0.7rem 100%;
+  background-attachment: local, local, scroll, scroll; }
 h1 { font-size: 1.4em; overflow-wrap: anywhere; }
 """
 
