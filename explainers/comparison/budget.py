@@ -67,6 +67,10 @@ class Budget:
         end = self.spent + seconds
         return lambda: self.spent >= min(end, self.seconds)
 
+    def overrun(self) -> bool:
+        """Return whether half as much time again is over: what is in one piece is broken off then."""
+        return self.spent >= 1.5 * self.seconds
+
     def allows_answer(self, passes: float, *, fewest: int = FEWEST) -> bool:
         """Return whether so many passes are made without which there is no answer: they may take half as long as the
         budget beyond it."""

@@ -7,7 +7,7 @@ alike. Scores that differ by less than `ALIKE` of the largest one are equal, so 
 decide nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import PERCENTS, Attribution, floats, ranking
 
 if TYPE_CHECKING:
+    from explainers.metrics.erasure import MaskedPredictor
     from explainers.results.comparison import Comparison
     from explainers.results.events import MethodResult
 
@@ -76,6 +77,12 @@ def takes_part(attribution: Attribution, target: Target, *, predicted: int) -> b
     spec = method_spec(attribution.method)
     able = spec.can_explain(target, predicted)
     return spec.comparable and not spec.is_random and able and ranks_units(attribution.scores)
+
+
+def members(answers: "MaskedPredictor", explained: Iterable[Attribution], target: Target) -> list[Scores]:
+    """Return the scores of the attributions that take part in the consensus."""
+    whole = answers.probabilities(np.ones((1, len(answers.encoding.units)), dtype=bool))
+    return [member.scores for member in explained if takes_part(member, target, predicted=int(whole.argmax()))]
 
 
 def ranks_units(scores: Scores) -> bool:

@@ -88,7 +88,8 @@ def decide(
     if removed:
         encoding = metered.without(encoding, removed, settings.erasure)
     try:
-        with meter.checking(math.inf if budget is None else CHECKED_SHARE * budget):
+        limit = math.inf if budget is None else CHECKED_SHARE * budget
+        with meter.ending(lambda: meter.seconds >= limit):
             used = metered.used_precision(encoding)
     except TimeOver:  # not remembered: with more time it is checked again
         metered, used = metered.in_precision("float32"), NO_TIME

@@ -15,11 +15,9 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from explainers.attribution.controls import RANDOM
 from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes
-from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, takes_part
+from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, members
 from explainers.comparison.decision import ablated_inputs
 from explainers.comparison.measuring import (
     check_operator,
@@ -40,7 +38,7 @@ from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import postponed_metrics
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure, needs_one_window
-from explainers.models.meter import Meter
+from explainers.models.meter import Meter, TimeOver
 from explainers.models.prediction_cache import PredictionCache
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS
@@ -61,7 +59,6 @@ from explainers.training.artifacts import runnable_narrators
 log = logging.getLogger(__name__)
 
 WORDS_ONLY = "Its sentence points to words. Choose words as the unit."
-Scores = tuple[float, ...]
 
 
 def run(
@@ -96,8 +93,7 @@ def run(
     yield from (Failure(spec.id, needs_one_window(spec.name, encoding)) for spec in unable)
     specs = [spec for spec in specs if spec not in unable]
     if unable and not specs and not known:
-        yield from run_narrators(model, decision, narrators, budget)
-        return
+        return (yield from run_narrators(model, decision, narrators, budget))
     begun: dict[str, Attribution] = {}
 
     def methods(chosen: Iterable[MethodSpec], seconds: float = math.inf) -> Iterator[Event]:
@@ -106,7 +102,8 @@ def run(
                 yield from noting(explained, measured_again(spec, model, decision, meter, answers, begun, budget))
             elif spec.is_random or budget.allows(first_passes(spec, decision.settings, units, answers.unasked)):
                 way = measure if budget.allows(curve_passes(units, answers.unasked)) else first_measure
-                part = run_method(spec, model, decision, meter, answers, budget.until(seconds), measured_by=way)
+                late = budget.until(seconds)
+                part = run_method(spec, model, decision, meter, answers, late, measured_by=way, over=budget.overrun)
                 yield from noting(explained, part)
             else:
                 yield Postponed(spec.id)
@@ -210,13 +207,14 @@ def run_method(
     is_late: Callable[[], bool] = lambda: False,
     begun: Attribution | None = None,
     measured_by: Callable[[MaskedPredictor, Attribution], MethodResult] = measure,
+    over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
     """One method from its start to its metrics, or to the reason why it failed. Once it `is_late` an estimate is its
-    result. What it has `begun` is only measured."""
+    result; gradients are postponed once their time is `over`. What it has `begun` is only measured."""
     yield MethodStarted(spec.id)
     attribution = begun
     try:
-        for attribution in () if begun is not None else estimates(spec, model, decision, meter):
+        for attribution in () if begun is not None else estimates(spec, model, decision, meter, over):
             late = attribution.stage == "estimate" and is_late()
             attribution = attribution.ended() if late else attribution
             yield attribution
@@ -227,6 +225,8 @@ def run_method(
             yield measured_by(answers, attribution)
     except Cancelled:
         raise
+    except TimeOver:
+        yield Postponed(spec.id)
     except Exception as error:  # one method must not end the others
         yield failure(spec.id, error)
 
@@ -296,13 +296,20 @@ def internal_error(error: BaseException) -> str:
     return f"Internal error in Crosslight ({type(error).__name__})."
 
 
-def estimates(spec: MethodSpec, model: FrozenModel, decision: Decision, meter: Meter) -> Iterator[Attribution]:
-    """One attribution, or several that improve, each with its cost so far; answers that are known cost nothing."""
+def estimates(
+    spec: MethodSpec, model: FrozenModel, decision: Decision, meter: Meter, over: Callable[[], bool] = lambda: False
+) -> Iterator[Attribution]:
+    """One attribution, or several that improve, each with its cost so far; answers that are known cost nothing.
+    Raises `TimeOver` for gradients whose time is `over`."""
     settings = decision.settings
     method = spec.made_with(settings)
     model = model.metered(meter).aimed(decision.target)
     used, new, seconds, started, waited = meter.answers, meter.calls, 0.0, time.perf_counter(), meter.waited
-    for estimate in attributions(spec, method, model, decision.encoding, decision.label):
+    found = attributions(spec, method, model, decision.encoding, decision.label)
+    if spec.kind == "gradients":
+        with meter.ending(over):
+            found = iter(list(found))
+    for estimate in found:
         seconds += time.perf_counter() - started - (meter.waited - waited)
         yield estimate.costing(seconds, meter.answers - used, meter.calls - new)
         started, waited = time.perf_counter(), meter.waited  # the consumer's time is not the method's
@@ -391,9 +398,3 @@ def run_consensus(
         raise
     except Exception as error:  # the methods stand
         yield failure(CONSENSUS, error)
-
-
-def members(answers: MaskedPredictor, explained: Iterable[Attribution], target: Target) -> list[Scores]:
-    """Return the scores of the attributions that take part in the consensus."""
-    whole = answers.probabilities(np.ones((1, len(answers.encoding.units)), dtype=bool))
-    return [member.scores for member in explained if takes_part(member, target, predicted=int(whole.argmax()))]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TimeOver(Exception):
-    """A check has taken as many seconds of the model as it may."""
+    """A part of a run has taken as long as it may."""
 
 
 @dataclass
@@ -26,8 +26,8 @@ class Meter:
     `pooled` counts those whose answers were known already, because the same mask had been computed before.
     `give_way` is called between two batches and may block, so that other runs go first; `step_aside` is called before
     the run waits for what another run computes, and gives up its turn until the next batch. `waited` are the seconds
-    for which it waited, also for others that used the model. While a check of the precision is under way, `check_until`
-    are the `seconds` at which it is broken off.
+    for which it waited, also for others that used the model. While a part is under way that may be broken off, `over`
+    tells whether its time is over.
     """
 
     cancel: Event = field(default_factory=Event)
@@ -41,7 +41,7 @@ class Meter:
     step_aside: Callable[[], None] | None = field(default=None, repr=False)
     waited: float = 0.0
     in_batch: bool = False
-    check_until: float | None = None
+    over: Callable[[], bool] | None = field(default=None, repr=False)
 
     @property
     def used(self) -> int:
@@ -79,20 +79,20 @@ class Meter:
             self.waited += time.perf_counter() - started
 
     def check(self) -> None:
-        """Raises `Cancelled` if the run was stopped, and `TimeOver` if a check has taken too long."""
+        """Raises `Cancelled` if the run was stopped, and `TimeOver` if the part under way has taken too long."""
         if self.cancel.is_set():
             raise Cancelled("Stopped.")
-        if self.check_until is not None and self.seconds >= self.check_until:
+        if self.over is not None and self.over():
             raise TimeOver
 
     @contextmanager
-    def checking(self, seconds: float) -> Iterator[None]:
-        """Around a check: once so many seconds of the model are over in all, no further batch of it begins."""
-        self.check_until = seconds
+    def ending(self, over: Callable[[], bool]) -> Iterator[None]:
+        """Around a part of a run: once its time is `over`, no further batch of it begins."""
+        self.over = over
         try:
             yield
         finally:
-            self.check_until = None
+            self.over = None
 
     @contextmanager
     def locked_batch(self, lock: "RLock", rows: int) -> Iterator[None]:

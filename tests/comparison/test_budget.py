@@ -9,17 +9,18 @@ from explainers.attribution.occlusion import Occlusion
 from explainers.comparison.answer import answered
 from explainers.comparison.budget import UNLIMITED, Budget, postponed_passes
 from explainers.comparison.decision import decide
-from explainers.comparison.price import measuring, seconds_left
+from explainers.comparison.price import FEWEST, measuring, seconds_left
 from explainers.comparison.runner import WORDS_ONLY, run, run_narrators, run_operator_checks, with_pool
 from explainers.errors import ExplanationError
 from explainers.methods.registry import select
+from explainers.models import batching
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import UnitKind
 from explainers.models.meter import Meter
 from explainers.report.summary import summary
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
-from explainers.results.events import Failure, MethodResult, OperatorCheck
+from explainers.results.events import Failure, MethodResult, OperatorCheck, Postponed
 from explainers.results.settings import RANDOM_ORDERS, Settings
 from tests.counted_budget import CountedBudget
 
@@ -340,3 +341,31 @@ def test_a_text_in_windows_costs_a_pass_for_each_that_is_not_known() -> None:
     assert Budget(60.0, windows).takes(10) > 0
     assert seconds_left(100, windows, 9.0) == pytest.approx((100 - 45) * 2 * 9.0 / 90)
     assert seconds_left(100, whole, 9.0) == pytest.approx((100 - 90) * 9.0 / 90)
+
+
+class Hopeful(CountedBudget):
+    """Believes that nothing takes any time, as with passes that are slower than those by which the pace is known."""
+
+    def takes(self, passes: float, *, fewest: int = FEWEST) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize("seconds", [0.4, 4.0])
+def test_gradients_are_broken_off_half_a_budget_late(
+    bert: FrozenModel, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(batching.TOKENS_PER_BATCH, "cpu", 100)  # a few steps in a batch
+    model, meter = with_pool(bert), Meter()
+    decision, _ = decide(model, TEXT, settings=Settings(steps=200))
+    specs = select(["integrated_gradients"])
+    events = list(run(model, decision, specs, meter, narrators=(), budget=Hopeful(seconds, meter), control_known=True))
+    postponed = [event.part for event in events if isinstance(event, Postponed)]
+    results = [event for event in events if isinstance(event, MethodResult)]
+    if seconds < 1:
+        assert "integrated_gradients" in postponed
+        assert not results
+        assert 60 <= meter.calls < 80  # one and a half times 0.4 s, to the end of a batch
+    else:
+        assert "integrated_gradients" not in postponed
+        assert len(results) == 1
+    assert meter.over is None
