@@ -38,6 +38,7 @@ FITS = [
         "method": "ciem",
         "texts": {"learned from": 900},
         "command": "fit ciem",
+        "shipped": False,
         "warnings": ["No better than random orders."],
     },
 ]
@@ -161,6 +162,7 @@ def test_the_document_has_every_prompt_and_method(
     assert "study completion-train" in text
     assert "Computed on: cpu." in text
     assert "without labels: AML and IvRA to 540 and CIEM to 900 sentences of SST-2" in text
+    assert "The weights of CIEM do not come with Crosslight." in text
     assert "CIEM: No better than random orders." in text
     assert "fit aml\nfit ivra" in text
 

@@ -103,7 +103,10 @@ def completion_command(
                 "prior": dict(zip(model.labels, model.prior, strict=True)),
                 "prefix": prefix_ratio(model, inputs[0]),
                 "rows": rows_of(out, name),
-                "fits": [one.card for one in available_artifacts(model.name, model.version)] if name == NAME else [],
+                "fits": [
+                    {**one.card, "shipped": one.path.is_relative_to(ASSETS)}
+                    for one in (available_artifacts(model.name, model.version) if name == NAME else ())
+                ],
             }
         if part:
             return

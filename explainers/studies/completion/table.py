@@ -94,6 +94,9 @@ def _fits(cards: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             counts.setdefault(card["texts"]["learned from"], []).append(METHODS.get(card["method"]).name)
         learned = join_names([f"{join_names(names)} to {count:,}" for count, names in counts.items()])
         yield f"Fitted once each, without labels: {learned} sentences of SST-2's training part."
+        absent = join_names([METHODS.get(card["method"]).name for card in cards if not card.get("shipped", True)])
+        if absent:
+            yield f"The weights of {absent} do not come with Crosslight."
         yield from (
             f"{METHODS.get(card['method']).name}: {warning}" for card in cards for warning in card.get("warnings", ())
         )
