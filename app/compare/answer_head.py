@@ -44,6 +44,12 @@ STYLE = """<style>
 .answer-input { display: flex; gap: 0.9rem; align-items: safe center; margin: 0.35rem 0 0.5rem; max-height: 11rem;
   overflow-y: auto; }
 .answer-input.long { height: 11rem; align-items: start; }
+@keyframes below { from { mask-size: 100% calc(100% - 2.2rem), 100% 2.2rem; }
+  95%, to { mask-size: 100% 100%, 100% 0; } }
+@supports (animation-timeline: scroll(self)) { /* fades where there is more below */
+  .answer-input { mask: linear-gradient(#000 0 0) top / 100% 100% no-repeat,
+      linear-gradient(#000, transparent) bottom / 100% 0 no-repeat;
+    animation: below linear both; animation-timeline: scroll(self); } }
 .answer-text { font-size: 1.08rem; line-height: 1.75; white-space: pre-wrap; min-width: 0; }
 .answer-text small { opacity: 0.7; margin-inline-end: 0.5rem; }
 .answer-text mark { color: inherit; background: color-mix(in srgb, #7d4fd0 34%, transparent); border-radius: 0.25rem;
