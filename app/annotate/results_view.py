@@ -84,14 +84,21 @@ MISSING = (
     "These methods failed in every attempt, so people saw the item without them. Results count the items that a method "
     "explained."
 )
+NO_METHODS = (
+    "Methods are compared with people's marks in projects with a task that shows maps, such as ranking them. This one "
+    "has none."
+)
 NO_OTHER = "No item of this kind. It needs marks, maps of a method, and the true class in the data."
 
 
 def score_tables(shown: ShownResults, gold: GoldResults) -> None:
     _table("Methods against people", f"{_support(gold.support)}{PEOPLE}", gold.against_people)
-    if not gold.against_people and gold.support.answers and any(state.prepared.maps for state in shown.states.values()):
+    explained = any(state.prepared.maps for state in shown.states.values())
+    if not gold.against_people and gold.support.answers and explained:
         st.subheader("Methods against people", anchor=False)
         st.caption(_support(gold.support) + NOBODY)
+    elif not explained and any(state.marks for state in shown.states.values()):
+        st.caption(NO_METHODS)
     _table("Preferred maps", PREFERRED, shown.preferred)
     follows = shown.follows.interval if shown.preferred else None
     if follows is not None:

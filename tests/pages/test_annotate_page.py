@@ -268,6 +268,7 @@ def test_results_stay_closed_until_the_owner_opens_them(annotate: Callable[..., 
     assert [(row["task"], row["items"], row["agreement"]) for row in alone] == [
         ("Mark the evidence", 1, results.ONE_PERSON)
     ]
+    assert "compared with people's marks in projects with a task that shows maps" in page.sentences
     assert only_project().opened is not None
 
 
