@@ -78,9 +78,9 @@ def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
             name=name_of(method),
             hovertemplate=f"%{{fullData.name}}: {interval.mean:.3f} at {passes:,.0f} passes<extra></extra>",
         )
-    if points:
-        _add_names(figure, points, height - AROUND_PLOT)
     chance = next((row.metrics[column].mean for row in table if row.method == RANDOM and column in row.metrics), None)
+    if points:
+        _add_names(figure, points, height - AROUND_PLOT, chance)
     if chance is not None:
         figure.add_hline(y=chance, line={"color": GREY, "dash": "dot", "width": 1})
     figure.update_xaxes(title_text="passes per input", type="log", title_standoff=4)
@@ -89,37 +89,46 @@ def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
     return figure
 
 
-def _add_names(figure: go.Figure, points: Sequence[tuple[str, float, Interval]], height: float) -> None:
+def _add_names(
+    figure: go.Figure, points: Sequence[tuple[str, float, Interval]], height: float, chance: float | None
+) -> None:
     """Write the names beside their points (method, passes, evidence), those of cheap methods on the right and the
-    others on the left, each as high as its point where the next name leaves it room."""
-    bottom, top = min(interval.low for *_, interval in points), max(interval.high for *_, interval in points)
-    room = (top - bottom or 1.0) / 20
-    figure.update_yaxes(range=[bottom - room, top + room])
-    pixels = height / (top - bottom + 2 * room)
+    others on the left, each as high as its point where the other names leave it room."""
+    ends = [chance] if chance is not None else []
+    ends += [end for *_, interval in points for end in (interval.low, interval.high)]
+    bottom, room = min(ends), (max(ends) - min(ends) or 1.0) / 20
+    figure.update_yaxes(range=[bottom - room, max(ends) + room])
+    pixels = height / (max(ends) - bottom + 2 * room)
     costs = [passes for _, passes, _ in points]
     middle = math.sqrt(min(costs) * max(costs))
-    for on_left in (False, True):
-        some = [point for point in points if (point[1] > middle) == on_left]
-        some.sort(key=lambda point: point[2].mean)
-        heights = np.array([interval.mean * pixels for *_, interval in some])
-        for (method, passes, interval), shift in zip(some, apart(heights, LABEL) - heights, strict=True):
-            figure.add_annotation(
-                x=math.log10(passes),
-                y=interval.mean,
-                text=name_of(method),
-                xanchor="right" if on_left else "left",
-                ax=-BESIDE if on_left else BESIDE,
-                ay=-float(shift),
-                arrowwidth=1,
-                arrowhead=0,
-                arrowcolor=GREY,
-            )
+    ordered = sorted(points, key=lambda point: point[2].mean)
+    heights = np.array([(interval.mean - bottom + room) * pixels for *_, interval in ordered])
+    moved = apart(heights, LABEL, LABEL / 2, height - LABEL / 2)
+    for (method, passes, interval), shift in zip(ordered, moved - heights, strict=True):
+        on_left = passes > middle
+        figure.add_annotation(
+            x=math.log10(passes),
+            y=interval.mean,
+            text=name_of(method),
+            xanchor="right" if on_left else "left",
+            ax=-BESIDE if on_left else BESIDE,
+            ay=-float(shift),
+            arrowwidth=1,
+            arrowhead=0,
+            arrowcolor=GREY,
+        )
 
 
-def apart(places: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
-    """Return the places, in order, moved as little as possible (by squares) so that neighbours are `gap` apart."""
+def apart(
+    places: NDArray[np.float64], gap: float, lowest: float = -math.inf, highest: float = math.inf
+) -> NDArray[np.float64]:
+    """Return the places, in order, moved as little as possible (by squares) so that neighbours are `gap` apart and all
+    lie between two bounds, as far as there is room."""
+    if not len(places):
+        return places
     steps = gap * np.arange(len(places))
-    return isotonic_regression(places - steps).x + steps if len(places) else places
+    moved: NDArray[np.float64] = isotonic_regression(places - steps).x
+    return np.clip(moved, lowest, max(lowest, highest - steps[-1])) + steps
 
 
 def curve_chart(curves: Sequence[MeanCurves], operator: str) -> go.Figure:
