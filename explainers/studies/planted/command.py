@@ -33,9 +33,10 @@ def planted_measure_command(
         chosen, numbers = split_ids(models), split_ids(seeds)
         if unknown := [name for name in chosen if name not in MODELS]:
             raise ExplanationError(f"Nothing is planted into {unknown[0]!r}. Choose from: {', '.join(MODELS)}.")
-        known = [str(seed) for seed in range(len(WORDS))]
-        if unknown := [number for number in numbers if number not in known]:
-            raise ExplanationError(f"There are no words for the seed {unknown[0]!r}. Choose from: {', '.join(known)}.")
+        possible = [str(seed) for seed in range(len(WORDS))]
+        if unknown := [number for number in numbers if number not in possible]:
+            choice = ", ".join(possible)
+            raise ExplanationError(f"There are no words for the seed {unknown[0]!r}. Choose from: {choice}.")
         measure_planted(chosen, [int(number) for number in numbers], inputs, data, folder, show_progress, fitted=fitted)
         measure_scenes(scenes, folder, show_progress)
 

@@ -60,7 +60,8 @@ def measure_planted(
             some, words = planted[key][:upto], plain_words(sources[key[0]])
             new = sum(1 for _ in measure_all(frozen[key], *key, some, words, folder / FILE))
             note(f"{planted_name(*key)}: {new} new rows")
-    rows = [row for row in read_records(folder / FILE, signed=False) if row["text"] < inputs]
+    found = read_records(folder / FILE, signed=False)
+    rows = [row for row in found if row["text"] < inputs and (row["model"], row["seed"]) in pairs]
     for key in (pair for pair in pairs if pair[1] in seeds[:fitted]):
         fit_learned(frozen[key], *key, data, folder, note)
         rows = [
@@ -84,7 +85,9 @@ def plain_words(sources: PlantedTexts) -> list[str]:
 
 
 def measure_scenes(number: int, folder: Path, note: Note) -> None:
-    """Writes the rows of the scenes to the stored file."""
+    """Writes the rows of the scenes to the stored file, which stays as it is where none are asked for."""
+    if not number:
+        return
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "scenes.jsonl"
     for row in scene_rows(load("scenes", device="cpu"), number, path):
