@@ -4,7 +4,6 @@ Probabilities along an erasure order: units removed from the highest score down,
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -75,7 +74,16 @@ def floats(values: object) -> tuple[float, ...]:
 
 
 Floats = NDArray[np.float64]
-Curve = Annotated[Floats, BeforeValidator(partial(np.asarray, dtype=float)), PlainSerializer(np.ndarray.tolist)]
+
+
+def _rows(values: object) -> Floats:
+    rows = np.asarray(values, dtype=float)
+    if rows.size and rows.ndim != 2:
+        raise ValueError("a curve has a row of probabilities per count")
+    return rows
+
+
+Curve = Annotated[Floats, BeforeValidator(_rows), PlainSerializer(np.ndarray.tolist, return_type=list[list[float]])]
 
 PERCENTS = (1, 5, 10, 20, 50)  # ERASER's K (DeYoung et al., 2020)
 EVERY_COUNT_UP_TO = 60  # units; longer inputs are sampled in steps of 2 %

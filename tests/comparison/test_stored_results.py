@@ -138,14 +138,14 @@ def test_numbers_are_short_and_those_without_a_value_are_words() -> None:
     result = stored(curated_examples()[0])
     first = result.comparison.results[0]
     noise = {"a": 1 / 3, "b": 1.0, "c": float("nan"), "d": float("-inf")}
-    curves = replace(first.curves, kept=np.array([[float("nan")]]))
+    curves = replace(first.curves, kept=np.array([[float("nan"), float("inf")]]))
     method = replace(first, noise=noise, curves=curves)
     data = replace(result, comparison=replace(result.comparison, results=(method,))).as_dict()
     (written,) = data["comparison"]["results"]
     assert written["noise"] == {"a": 0.333333, "b": 1, "c": "NaN", "d": "-Infinity"}
     (read,) = stored_result(data).comparison.results
     assert read.noise == pytest.approx({**noise, "a": 0.333333}, nan_ok=True)
-    assert np.isnan(read.curves.kept)
+    assert np.array_equal(read.curves.kept, curves.kept, equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +158,14 @@ def test_numbers_are_short_and_those_without_a_value_are_words() -> None:
 )
 def test_other_data_are_refused(data: dict[str, object]) -> None:
     with pytest.raises((ValueError, KeyError, TypeError)):
+        stored_result(data)
+
+
+@pytest.mark.parametrize("kept", [None, "1", [1.0]])
+def test_curves_of_another_form_are_refused(kept: object) -> None:
+    data = stored(curated_examples()[0]).as_dict()
+    data["comparison"]["results"][0]["curves"]["kept"] = kept
+    with pytest.raises(ValueError, match="row of probabilities per count"):
         stored_result(data)
 
 
