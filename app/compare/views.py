@@ -225,6 +225,7 @@ def _loading(engine: Engine, run: Run) -> str:
 
 def _beginning(run: Run) -> str:
     """What happens before the prediction."""
+    # before the prediction nothing but this check may be broken off
     checks = run.request.precision != "float32" and run.meter.over is not None
     return f"Checking {run.request.precision}" if checks else "Starting"
 

@@ -68,7 +68,8 @@ class Budget:
         return lambda: self.spent >= min(end, self.seconds)
 
     def overrun(self) -> bool:
-        """Return whether half as much time again is over: what is in one piece is broken off then."""
+        """Return whether the run has taken one and a half times its budget: a method that cannot end early is broken
+        off then."""
         return self.spent >= 1.5 * self.seconds
 
     def allows_answer(self, passes: float, *, fewest: int = FEWEST) -> bool:

@@ -121,6 +121,11 @@ def load_bundle(folder: Path, device: torch.device) -> FrozenModel:
     return cast(FrozenModel, architecture_module(architecture, "bundle").load_bundle(folder, device))
 
 
+def device_name(device: torch.device) -> str:
+    """Return the name of a GPU, such as "NVIDIA H100 80GB HBM3", "CPU" or "MPS"."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type.upper()
+
+
 def fingerprint(model: FrozenModel) -> str:
     """SHA-256 over every tensor of the model, which shows whether it was changed; empty without tensors."""
     digest, tensors = hashlib.sha256(), model.module.state_dict()

@@ -88,11 +88,11 @@ class Meter:
     @contextmanager
     def ending(self, over: Callable[[], bool]) -> Iterator[None]:
         """Around a part of a run: once its time is `over`, no further batch of it begins."""
-        self.over = over
+        before, self.over = self.over, over
         try:
             yield
         finally:
-            self.over = None
+            self.over = before
 
     @contextmanager
     def locked_batch(self, lock: "RLock", rows: int) -> Iterator[None]:

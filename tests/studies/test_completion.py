@@ -8,6 +8,7 @@ import torch
 
 from explainers import load
 from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
 from explainers.evaluation.set_spec import Shard
 from explainers.models.prompt import Prompt
 from explainers.models.prompted.model import PromptedModel
@@ -160,10 +161,10 @@ def test_the_document_has_every_prompt_and_method(
     assert all(f"| `{method}` |" in text for method in rows[0]["metrics"])
     assert "0.500 without it and 0.750 with it" in text
     assert "study completion-train" in text
-    assert "Computed on: cpu." in text
+    assert "Computed on: CPU (2)." in text
     assert "without labels: AML and IvRA to 540 and CIEM to 900 sentences of SST-2" in text
     assert "The weights of CIEM do not come with Crosslight." in text
-    assert "CIEM: No better than random orders." in text
+    assert "The card of CIEM's fit warns: No better than random orders." in text
     assert "fit aml\nfit ivra" in text
 
 
@@ -178,6 +179,14 @@ def test_rows_of_shards_are_those_of_one_run(model: PromptedModel, examples: lis
     more = rows_of(tmp_path / "parts", "small")
     assert [bool(row["metrics"]) for row in more] == [True, True, True, False, False]
     assert [row for row in more if row["input"] != 2] == [row for row in rows if row["input"] != 2]
+
+
+def test_shards_of_different_runs_are_not_put_together(
+    model: PromptedModel, examples: list[Example], tmp_path: Path
+) -> None:
+    list(record_answers(model, "small", examples[:4], 0, tmp_path, Shard(1, 2)))
+    with pytest.raises(ExplanationError, match="belong to different runs"):
+        list(record_answers(model, "small", examples[4:8], 0, tmp_path, Shard(2, 2)))
 
 
 def test_the_methods_that_were_fitted_are_measured_with_the_others(

@@ -1,14 +1,18 @@
 """Seconds and memory by size of the model, on small models, and the stored document."""
 
 import json
+import math
 
 import pytest
 import torch
 
+from app.compare import state
+from explainers.comparison.decision import decide
 from explainers.errors import ExplanationError
+from explainers.results.settings import Settings
 from explainers.studies.speed import sizes as measured
 from explainers.studies.speed.command import SIZES_DOCUMENT, SIZES_STORED
-from explainers.studies.speed.sizes import ModelSize, random_model, rows, text_of
+from explainers.studies.speed.sizes import ModelSize, comparison, random_model, rows, text_of
 from explainers.studies.speed.sizes_table import sizes_document
 
 SMALL = (ModelSize("encoder", 32, 1, 2, 64), ModelSize("decoder", 32, 1, 2, 64, causal=True))
@@ -30,10 +34,11 @@ def test_the_rows_have_every_method_and_both_comparisons(monkeypatch: pytest.Mon
     monkeypatch.setattr(measured, "SIZES", SMALL)
     monkeypatch.setattr(measured, "SAMPLES", 20)
     monkeypatch.setattr(measured, "STEPS", 2)
+    monkeypatch.setattr(measured, "DEFAULT_SECONDS", math.inf)
     found = list(rows(["decoder", "encoder"], [3], "cpu"))
     assert [(row["size"], row["words"], row["device"]) for row in found] == [
-        ("decoder", 3, "cpu"),
-        ("encoder", 3, "cpu"),
+        ("decoder", 3, "CPU"),
+        ("encoder", 3, "CPU"),
     ]
     for row in found:
         part = row["float32"]
@@ -41,10 +46,10 @@ def test_the_rows_have_every_method_and_both_comparisons(monkeypatch: pytest.Mon
         assert part["methods"]["occlusion"]["passes"] == 4  # the whole text, and without each word
         assert part["methods"]["occlusion"]["GB"] is None
         assert 0 < part["settled"]["first column"] <= part["settled"]["seconds"]
-        assert part["settled"]["complete"] == part["budget"]["complete"] > 6
-    document = sizes_document([{**row, "command": "study sizes --sizes small"} for row in found])
+        assert part["settled"]["complete"] == part["budget"]["complete"] == 6
+    document = sizes_document(found)
     assert "| decoder | 3 | float32 |" in document
-    assert document.count("study sizes --sizes small") == 1
+    assert "study sizes --sizes 'encoder' --words 3 --device cpu --threads 1\n" in document
 
 
 def test_a_method_that_cannot_explain_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,6 +58,17 @@ def test_a_method_that_cannot_explain_has_its_reason(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(measured, "SAMPLES", 10)
     row = measured.measured(model, 2)
     assert row["float32"]["methods"]["attention_mean"] == {"reason": "No attention."}
+    assert "Attention, mean: No attention." in sizes_document([{"size": "encoder", **row}])
+
+
+def test_a_comparison_that_has_no_time_completes_fewer_methods() -> None:
+    model = random_model(SMALL[0], torch.device("cpu"))
+    decision, _ = decide(model, text_of(6), settings=Settings())
+    assert comparison(model, decision, 0.0)["complete"] < comparison(model, decision)["complete"]
+
+
+def test_the_limit_is_that_of_the_page() -> None:
+    assert list(state.BUDGETS)[1] == measured.DEFAULT_SECONDS
 
 
 def _refused(*_: object, **__: object) -> None:

@@ -41,7 +41,7 @@ def to_example(text: str | Example | tuple[str, str], text_pair: str | None = No
     if isinstance(text, tuple) and len(text) != 2:
         raise ExplanationError(f"A pair has two texts, not {len(text)}.")
     if text_pair is not None:
-        raise ExplanationError("The second text is given twice: in the example and as text_pair. Omit one of them.")
+        raise ExplanationError("The second text is given twice: with the first one and as text_pair. Omit one of them.")
     return Example(*text) if isinstance(text, tuple) else text
 
 

@@ -92,11 +92,12 @@ def completion_command(
         inputs = list(read_sst2(data, seed=seed).test)
         random.Random(seed).shuffle(inputs)
         measured, part = {}, None if shard == WHOLE else parse_shard(shard)
+        own = len(inputs[:n] if part is None else part.of(inputs[:n]))
         for name in PROMPTS:
             model = load_prompted(f"smollm2:{name}", resolve_device(device))
             for done in record_answers(model, name, inputs[:n], explained if name == NAME else 0, out, part):
-                if done % 10 == 0 or done == n:
-                    show_progress(f"{name}: {done} of {n} inputs" + (f" / {part.count}" if part else ""))
+                if done % 10 == 0 or done == own:
+                    show_progress(f"{name}: {done} of {own} inputs")
             if part:
                 continue
             measured[name] = {

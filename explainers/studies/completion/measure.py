@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.evaluation.record_file import Record, appending, read_records, resume_records
+from explainers.evaluation.record_file import Record, appending, read_signed, resume_records
 from explainers.evaluation.set_spec import Shard
 from explainers.methods.registry import default_methods, select
 from explainers.methods.spec import MethodSpec
+from explainers.models.catalog import device_name
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
@@ -43,7 +43,7 @@ def answer_row(model: FrozenModel, example: Example, number: int, *, explained: 
         "right": int(np.argmax(probabilities) == example.label),
         "positive": int(np.argmax(probabilities) == 1),
         "share": decision.share_of_words,
-        "device": torch.cuda.get_device_name(model.device) if model.device.type == "cuda" else model.device.type,
+        "device": device_name(model.device),
         "metrics": {},
     }
     if explained:
@@ -86,8 +86,8 @@ def record_answers(
     def is_whole(row: Record) -> bool:
         return bool(row["metrics"]) or row["input"] >= explained
 
-    kept = resume_records(path, signature, is_whole)
-    done = {row["input"] for row in (*kept, *filter(is_whole, rows_of(out, prompt)))}
+    resume_records(path, signature, is_whole)
+    done = {row["input"] for row in rows_of(out, prompt) if is_whole(row)}
     with appending(path) as append:
         for place, (number, example) in enumerate((shard or Shard()).of(list(enumerate(inputs))), start=1):
             if number not in done:
@@ -97,9 +97,18 @@ def record_answers(
 
 def rows_of(out: Path, prompt: str) -> list[Record]:
     """Return the rows of a prompt, from all shards, in the order of the inputs: of an input that is there twice the one
-    with metrics."""
-    paths = (*out.glob(FILE.format(prompt)), *out.glob(f"{prompt}-part-*.jsonl"))
-    rows = [row for path in paths for row in read_records(path)]
+    with metrics.
+
+    Raises `ExplanationError` if the shards are of different runs.
+    """
+    paths = sorted((*out.glob(FILE.format(prompt)), *out.glob(f"{prompt}-part-*.jsonl")))
+    files = [read_signed(path) for path in paths]
+    for path, (signature, _) in zip(paths, files, strict=True):
+        if signature != files[0][0]:
+            raise ExplanationError(
+                f"{path} and {paths[0]} belong to different runs. Choose another folder or delete one."
+            )
+    rows = [row for _, records in files for row in records]
     best = {row["input"]: row for row in sorted(rows, key=lambda row: bool(row["metrics"]))}
     return [best[number] for number in sorted(best)]
 

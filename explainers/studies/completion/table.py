@@ -1,5 +1,6 @@
 """The prompts side by side, as a document."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -37,8 +38,12 @@ def completion_document(result: Mapping[str, Any]) -> str:
     for name, prompt in prompts.items():
         explained = [row for row in prompt["rows"] if row["metrics"]]
         if explained:
-            devices = join_names(sorted({row.get("device", "cpu") for row in explained}))
-            parts += [f"## `smollm2:{name}`, {len(explained)} inputs explained", f"{EXPLAINED} Computed on: {devices}."]
+            devices = Counter(row["device"] for row in explained).most_common()
+            computed = join_names([f"{device} ({count})" for device, count in devices])
+            parts += [
+                f"## `smollm2:{name}`, {len(explained)} inputs explained",
+                f"{EXPLAINED} Computed on: {computed}.",
+            ]
             methods = sorted(explained[0]["metrics"], key=lambda method: -_mean(explained, method, METRICS[0]))
             parts.append(_methods(explained).markdown(methods))
             parts += _fits(prompt.get("fits", ()))
@@ -98,7 +103,9 @@ def _fits(cards: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if absent:
             yield f"The weights of {absent} do not come with Crosslight."
         yield from (
-            f"{METHODS.get(card['method']).name}: {warning}" for card in cards for warning in card.get("warnings", ())
+            f"The card of {METHODS.get(card['method']).name}'s fit warns: {warning}"
+            for card in cards
+            for warning in card.get("warnings", ())
         )
         yield command_block("\n".join(card["command"] for card in cards))
 

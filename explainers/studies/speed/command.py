@@ -19,6 +19,7 @@ from explainers.commands.options import (
 from explainers.errors import ExplanationError
 from explainers.installation import ASSETS
 
+KEY = ("device", "threads", "size", "words")  # of a row of sizes
 SIZES_DOCUMENT, SIZES_STORED = ASSETS / "docs" / "sizes.md", ASSETS / "studies" / "sizes.json"
 
 
@@ -76,7 +77,7 @@ def sizes_command(
 ) -> None:
     """Measure methods and comparisons on models of several sizes with random weights, as assets/docs/sizes.md.
 
-    Rows of other devices, sizes and texts stay as they are.
+    Rows of other devices, threads, sizes and texts stay as they are.
     """
     with user_errors():
         import torch
@@ -89,13 +90,11 @@ def sizes_command(
         chosen = split_ids(words)
         if not all(count.isdecimal() and int(count) for count in chosen):
             raise ExplanationError(f"--words needs numbers such as 25,200, not {words!r}.")
-        typed = f"--sizes '{sizes}' --words {words} --device {device}" + (f" --threads {threads}" if threads else "")
         old = json.loads(SIZES_STORED.read_text(encoding="utf-8")) if SIZES_STORED.is_file() else []
-        stored = {(row["device"], row["size"], row["words"]): row for row in old}
+        stored = {tuple(row[field] for field in KEY): row for row in old}
         for row in rows(split_ids(sizes), [int(count) for count in chosen], device):
             show_progress(f"{row['size']}, {row['words']} words: {row['float32']['settled']['seconds']:.1f} s")
-            row["command"] = f".venv/bin/python -m explainers study sizes {typed}"
-            stored[row["device"], row["size"], row["words"]] = row
-            kept = sorted(stored.values(), key=lambda row: row["device"] == "cpu")
+            stored[tuple(row[field] for field in KEY)] = row
+            kept = list(stored.values())
             SIZES_STORED.write_text(json.dumps(kept) + "\n", encoding="utf-8")
             SIZES_DOCUMENT.write_text(sizes_document(kept), encoding="utf-8")
