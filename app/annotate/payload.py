@@ -10,7 +10,7 @@
     reason       the `sentence`, the `stated` class, and `questions` with id, question and guide; only for "read"
     suggestions  letter, and the numbers of the units that this method suggests
     answered     what this person confirmed before, in the form in which the component answers; None without
-    flagged, comment, can_undo, revisiting
+    flagged, comment, can_undo, revisiting, first_counts
     reply, problem, stored       the id of the last action that was carried out, and how it ended
 
 Methods are letters here, which differ between people and items. Nothing in the data tells which method a letter is, and

@@ -92,17 +92,24 @@ class TaskAgreement:
 
 
 def uninfluenced(annotations: Sequence[Annotation]) -> list[Annotation]:
-    """Return annotations without marks and guesses confirmed after a later task of that item had shown more."""
+    """Return annotations without marks and guesses confirmed after a later task of that item had shown more.
+
+    It shows more as soon as the answer before it is confirmed: where the project has a later task, the first answer
+    counts.
+    """
+    asked = {annotation.task for annotation in annotations}
     first: dict[tuple[str, str, Task], float] = {}
     for annotation in annotations:
         key = (annotation.item, annotation.annotator, annotation.task)
         first[key] = min(annotation.confirmed, first.get(key, annotation.confirmed))
 
     def influenced(annotation: Annotation) -> bool:
-        later = ORDER[ORDER.index(annotation.task) + 1 :] if annotation.task in PREDICTION_HIDDEN else ()
-        return any(
-            first.get((annotation.item, annotation.annotator, task), math.inf) < annotation.confirmed for task in later
-        )
+        place = ORDER.index(annotation.task)
+        if annotation.task not in PREDICTION_HIDDEN or not asked & set(ORDER[place + 1 :]):
+            return False
+        before = [first.get((annotation.item, annotation.annotator, task), math.inf) for task in ORDER[place + 1 :]]
+        own = first[annotation.item, annotation.annotator, annotation.task]
+        return annotation.confirmed > own or min(before, default=math.inf) < annotation.confirmed
 
     return [annotation for annotation in annotations if not influenced(annotation)]
 
@@ -192,10 +199,15 @@ def judged_of(task: Task, states: Mapping[str, ItemState], annotations: Sequence
 
 
 def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
-    """Return per method the mean place in rankings, best first, and the mean faithfulness of its maps, over items."""
+    """Return per method the mean place in rankings, best first, and the mean faithfulness of its ranked maps, over
+    items."""
     rows: list[dict[str, object]] = []
+    ranked, values = mean_preferences(annotations, "rank"), faithfulness(states)
     for preference in preferences(annotations, "rank"):
-        known = [own[preference.method] for own in faithfulness(states).values() if preference.method in own]
+        method = preference.method
+        known = [
+            values[item][method] for item, own in ranked.items() if method in own and method in values.get(item, {})
+        ]
         rows.append(
             {
                 "method": preference.method,

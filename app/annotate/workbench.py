@@ -15,7 +15,7 @@ from app.annotate.intermission import (
     skip_button,
     wait,
 )
-from app.annotate.payload import TaskQuestion, payload
+from app.annotate.payload import PREDICTION_HIDDEN, TaskQuestion, payload
 from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
 from app.annotate.state import Reply, annotate_state
@@ -94,6 +94,7 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
         "can_skip": True,
         "can_undo": answers.before(store, question.annotator, undo_from) is not None,
         "revisiting": revisited is not None and revisited.answer is not None,
+        "first_counts": question.task in PREDICTION_HIDDEN and question.task != tasks[-1],
         **(state.reply or Reply())._asdict(),
     }
     content = payload(question, _earlier(store, question), **around)

@@ -146,6 +146,19 @@ def test_what_was_changed_after_the_answer_was_shown_does_not_count(
     assert (checked["accept"], checked["correct"], checked["reject"]) == (3, 0, 1)
 
 
+def test_a_guess_that_is_changed_once_more_was_shown_does_not_count() -> None:
+    """The next task shows the model's answer as soon as the guess is confirmed."""
+
+    def given(task: Task, version: int, confirmed: float) -> Annotation:
+        (answer, _) = ANSWERS[task]
+        return Annotation("p", "item", "A1", task, version, 1.0, confirmed, answer)  # type: ignore[arg-type]
+
+    guesses = [given("simulate", 1, 1.0), given("simulate", 2, 2.0)]
+    assert results.uninfluenced(guesses) == guesses  # nothing was shown after them
+    check = given("inspect", 1, 3.0)
+    assert results.uninfluenced([*guesses, check]) == [guesses[0], check]
+
+
 def test_a_decision_takes_the_place_of_the_majority(shown: Shown) -> None:
     """The first of three words alone: occlusion scores the words 1, 2, 0 and misses it."""
     number = shown[0]["item 0"].number
