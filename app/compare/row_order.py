@@ -1,7 +1,8 @@
 """The order of the rows: the consensus, and then by the groups of the answer as soon as the run is done.
 
 From then on order and groups stay the same, so that nothing jumps: they belong to a question (model, input, class,
-methods), and words that are removed do not change them until somebody sorts again. What had no time for all methods is
+methods), and words that are removed do not change them until somebody sorts again; till then the titles of the groups
+say of which answer they are. What had no time for all methods is
 ordered once more when the rest of the whole input is done.
 """
 
@@ -30,11 +31,21 @@ def row_order(run: Run, sort: str) -> RowOrder:
     whole = run.status == "done" and not run.comparison().lacks_methods
     settled = [(key, True)] if whole and not run.request.removed else [(key, True), (key, False)]
     if fixed is not None and fixed[0] in settled:
-        return fixed[1]
+        same = fixed[1].removed == run.request.removed or fixed[1].groups == groups(run)
+        return fixed[1] if same else _of_earlier(fixed[1])
     order = current_order(run, sort)
     if run.status == "done":
         compare_state().row_order = ((key, whole), order)
     return order
+
+
+def _of_earlier(order: RowOrder) -> RowOrder:
+    """The order with titles that say that its groups are those of the answer before units were removed or came back."""
+    groups = {
+        method: {**group, "title": f"{group['title']}, in the earlier answer"} if group["group"] else group
+        for method, group in order.groups.items()
+    }
+    return order._replace(groups=groups)
 
 
 def question_key(run: Run, sort: str) -> tuple[object, ...]:
@@ -58,7 +69,8 @@ def current_order(run: Run, sort: str) -> RowOrder:
     elif sort == EVIDENCE and run.status == "done":
         methods = tuple(sorted(methods, key=lambda name: _position(run, name, answer.order)))
     first = [*answer.supported[:1], *(method for method, _ in answer.differs[:1])] if run.status == "done" else []
-    return RowOrder((CONSENSUS, *methods), featured(run, first, methods) | {CONSENSUS}, groups(run))
+    shown = featured(run, first, methods) | {CONSENSUS}
+    return RowOrder((CONSENSUS, *methods), shown, groups(run), run.request.removed)
 
 
 def groups(run: Run) -> Mapping[str, Mapping[str, str]]:

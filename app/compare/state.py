@@ -152,11 +152,12 @@ class Guess:
 
 
 class RowOrder(NamedTuple):
-    """All methods, those shown in full at first, and by method its group in the answer with title and meaning."""
+    """All methods, those shown in full at first, and by method its group in the answer without the units `removed`."""
 
     methods: tuple[str, ...]
     featured: frozenset[str]
     groups: Mapping[str, Mapping[str, str]]
+    removed: tuple[int, ...]
 
 
 @dataclass(frozen=True)
