@@ -21,6 +21,7 @@ from explainers.report.text import (
     decimals,
     escaped,
     join_names,
+    number,
     one_line,
     quoted_among,
     target_name,
@@ -131,7 +132,7 @@ def _note(run: Run, duel: Duel | None) -> str:
     label = target_name(run.comparison().decision)
     return (
         f"Bars: probability of {label}. Line: with all units, {decimals(duel.full)}. Test: the ends of "
-        f"{RANDOM_ORDERS} random orders are as far apart with p = {decimals(duel.p)}."
+        f"{RANDOM_ORDERS} random orders are as far apart with p = {number(duel.p)}."
     )
 
 
@@ -144,6 +145,7 @@ CHOOSE = (
 TOO_FEW = "A duel needs two methods that rank units for this class."
 ASKING = "Asking the model …"
 INSEPARABLE = "Removing a few units does not separate any two methods that are better than random here."
+NONE_BETTER = "No two methods are known to be better than random here. Choose two to set against each other."
 
 
 def show(engine: Engine, run: Run) -> bool:
@@ -163,7 +165,9 @@ def show(engine: Engine, run: Run) -> bool:
     if decided and state.duel_subject != subject:  # once per input, so that nothing moves when words are removed
         state.duel_subject, state.duel_folded = subject, opening is not None and chosen is None
     folded = state.duel_folded and not state.controls.duel
-    with st.expander(f"Duel. {INSEPARABLE}" if decided and chosen is None else "Duel") if folded else st.container():
+    answer = run.comparison().answer
+    none = INSEPARABLE if answer is not None and len(answer.supported) + len(answer.differs) > 1 else NONE_BETTER
+    with st.expander(f"Duel. {none}" if decided and chosen is None else "Duel") if folded else st.container():
         if not folded:
             st.header("Duel", anchor=False)
         if opening is not None and opening.error:
@@ -172,7 +176,7 @@ def show(engine: Engine, run: Run) -> bool:
         fought = None if run.active or chosen is None else duel_of(engine, run, chosen)
         waits = searching or (fought is not None and fought.active)  # before it is drawn: the result may come meanwhile
         if decided and opening is not None and chosen is None and not folded:
-            st.caption(INSEPARABLE)
+            st.caption(none)
         draw(run, chosen, fought, problem, searching=searching)
     return waits
 

@@ -13,7 +13,7 @@ from app import plain_text
 from app.compare.engine import Engine
 from app.reading import live
 from app.reading.audience import Audience
-from app.reading.observed import is_observed, level, observed
+from app.reading.observed import is_observed, is_yes_or_no, level, observed
 from app.reading.story import Bet, LiveExample, example_of_state
 from explainers.report.quantities import filled
 from explainers.report.text import decimals, escaped
@@ -128,7 +128,8 @@ def _answer(bet: Bet, comparison: "Comparison | None", audience: Audience) -> No
         if len(numbers) > 1
         else [f"The number that decides is {decimals(numbers[0], 3)}"]
     )
-    plain_text.success(_verdict(bet, right, given.get(audience.me)), f" {'; '.join(shown)}.")
+    told = "" if bet.pick == "range" and is_yes_or_no(bet.quantity) else f" {'; '.join(shown)}."
+    plain_text.success(_verdict(bet, right, given.get(audience.me)), told)
     st.markdown(filled(bet.because))
 
 

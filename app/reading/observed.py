@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from explainers.results.events import MethodResult
     from explainers.results.narrative import NarrativeCheck
 
+YES_OR_NO = ("states",)  # kinds of numbers that are 1 or 0
 SHOWN_DIFFERENCE = 5e-4  # values are shown with three decimals
 
 
@@ -43,6 +44,11 @@ def observed(comparison: "Comparison | None", name: str) -> float:
 def is_observed(name: str) -> bool:
     """Return whether the number is one of a comparison, and not a stored one."""
     return name.partition("/")[0] in OBSERVERS
+
+
+def is_yes_or_no(name: str) -> bool:
+    """Return whether the number is 1 for yes or 0 for no."""
+    return name.partition("/")[0] in YES_OR_NO
 
 
 def _result(comparison: "Comparison", method: str) -> "MethodResult":

@@ -78,7 +78,10 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "_support(gold.support)",
     ),
     "app/compare/drawing_options.py": ("('per method', 'shared')",),
-    "app/compare/duel.py": ("label",),
+    "app/compare/duel.py": (
+        "none",
+        "label",
+    ),
     "app/compare/measurements.py": (
         "label",
         "LINK[compare_state().left_out]",
@@ -86,7 +89,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "PLURALS[kind]",
         "follow_up.result.progress(run.comparison())",
     ),
-    "app/compare/answer_head.py": ("erasure",),
+    "app/compare/answer_head.py": ("erasure", "holding_clauses([(erasure, True)], comparison)[0]"),
     "app/compare/units.py": ("which", "list(names)", "offered"),
     "app/compare/controls.py": (
         "_title(info, state)",
