@@ -202,7 +202,8 @@ def last_change(state: CompareState) -> str:
 
 
 def table(run: Run) -> None:
-    """Methods by metrics, as in the exported page: bold where supported, pale where not distinguishable from random."""
+    """Methods by metrics, as in the exported page: bold where supported, pale where not shown to be better than
+    random."""
     html = run.view("table", (run.settled, run.status), lambda: metrics_table(run.comparison()))
     st.html(f'<div class="metrics">{html}</div>')
 

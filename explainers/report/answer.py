@@ -34,10 +34,10 @@ UNDECIDED, NOT_DONE = "Not decided yet", "not all methods are done"
 UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"
 NONE_ALONE = "The first method tested by itself is no better than chance, so none is named."
-RANDOM = "not distinguishable from random"
+RANDOM = "not shown to be better than random"
 RANDOM_MEANING = (
     "The methods are tested one after the other against random orders, the one with most in common with the others "
-    "first; the first that is no better than chance ends the test."
+    "first; the first that is no better than chance ends the test, and those after it are not tested."
 )
 SUPPORTED_MEANING = "Better than random orders, and most of its first {} are those of the consensus."
 DIFFERS_MEANING = "Better than random orders, but its first {} are mostly others than those of the consensus."

@@ -42,8 +42,8 @@ OPTIMISED_NOTE = (
     "related, so it is not compared with the others. Compare it under an erasure operator that it was not fitted with."
 )
 TABLE_NOTES = (
-    "Bold: supported, that is better than random orders and in line with the consensus. Pale: not distinguishable from "
-    "random. Inputs with erased units can be unlike the training data."
+    "Bold: supported, that is better than random orders and in line with the consensus. Pale: not shown to be better "
+    "than random. Inputs with erased units can be unlike the training data."
 )
 
 

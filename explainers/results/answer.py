@@ -96,9 +96,9 @@ class Answer:
     those; `members` are the methods of the consensus, which are compared. `holds` tells for every other erasure
     operator that was tried whether the consensus is better than chance there too. `supported` methods are better than
     chance and share most of the consensus' first units; `differs` are better than chance and have other ones, listed by
-    method; `random` are not distinguishable from random orders. `single` is the one method that is ahead of all others,
-    if there is one. `abstaining` methods did not answer for the asked class. `provisional` while methods are still to
-    come.
+    method; `random` are not shown to be better than random orders: the first that was tested without success, and those
+    after it. `single` is the one method that is ahead of all others, if there is one. `abstaining` methods did not
+    answer for the asked class. `provisional` while methods are still to come.
     """
 
     status: Status

@@ -236,7 +236,7 @@ def test_every_group_has_its_title_and_methods_that_differ_alike_stand_together(
         "Supported, cannot be told apart here: LIME, Occlusion",
         "Differs from the consensus: “journey”: IvRA, CIMI",
         "Differs from the consensus: “A” and “and”: AML",
-        "Not distinguishable from random: Gradient × input",
+        "Not shown to be better than random: Gradient × input",
     ]
     assert group_title(SUPPORTED, COMPARISON, "consensus") == group_title(SUPPORTED, COMPARISON, "faml") == ""
     single = Answer("supported", supported=("lime", "aml"), single="lime")
@@ -247,7 +247,7 @@ def test_every_group_has_its_title_and_methods_that_differ_alike_stand_together(
 def test_long_lists_are_counted() -> None:
     six = Answer("open", random=("ivra", "cimi", "ciem", "attention_mean", "lime", "occlusion"))
     (line,) = group_lines(six, COMPARISON)
-    assert line == "Not distinguishable from random: IvRA, CIMI, CIEM, Attention (mean) and 2 more"
+    assert line == "Not shown to be better than random: IvRA, CIMI, CIEM, Attention (mean) and 2 more"
 
 
 def test_who_explains_another_class_is_named_with_the_class() -> None:

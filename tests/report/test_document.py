@@ -137,7 +137,7 @@ def test_supported_rows_are_bold_and_those_like_random_are_pale(compared: Compar
     comparison = compared("wonderful b c d e f g h i j", methods={"lime": right, "occlusion": wrong})
     source = fragment(replace(comparison, answer=Answer("supported", supported=("lime",), random=("occlusion",))))
     assert '<td colspan="7">supported</td></tr><tr class="best"><td>LIME</td><td>0.800</td>' in source
-    assert 'not distinguishable from random</td></tr><tr class="pale"><td>Occlusion</td><td>0.000</td>' in source
+    assert 'not shown to be better than random</td></tr><tr class="pale"><td>Occlusion</td><td>0.000</td>' in source
 
 
 def test_the_table_names_the_operator(compared: Compared) -> None:

@@ -105,7 +105,7 @@ def test_rows_stand_by_the_groups_of_the_answer(compared: Compared) -> None:
     assert [(row.method, row.group, row.title) for row in rows] == [
         ("occlusion", "supported", "supported"),
         ("aml", "differs", "differs from the consensus: “j”"),
-        ("lime", "random", "not distinguishable from random"),
+        ("lime", "random", "not shown to be better than random"),
         ("faml", "", ""),
         ("random", "", ""),
     ]

@@ -81,7 +81,7 @@ def test_most_agree_and_one_is_better_than_the_other() -> None:
         "0.93 without a random word. 3 of 4 compared methods rank “wonderful” first. "
         "Their joint order beats all 19 random ones. "
         "Supported, cannot be told apart here: Integrated gradients, LIME, Occlusion. "
-        "Not distinguishable from random: Gradient × input. "
+        "Not shown to be better than random: Gradient × input. "
         "Integrated gradients, LIME and Occlusion agree on “wonderful”; Gradient × input differs."
     )
 
