@@ -30,7 +30,8 @@ from app.session import undoable
 from explainers.attribution.given import PEOPLE
 from explainers.methods.registry import method_spec
 from explainers.metrics.plausibility import PLAUSIBILITY, is_defined, plausibility, plausibility_by_chance
-from explainers.report.text import class_words_warning, counted, duration
+from explainers.report.summary import missing_parts
+from explainers.report.text import class_words_warning, counted, duration, join_names
 
 TITLE = "Agreement with people's marks"
 CAPTION = (
@@ -270,8 +271,16 @@ def budget_line(run: Run) -> str:
     came = Counter(_how_far(run, method) for method in run.columns)
     parts = ", ".join(f"{came[how]} {how}" for how in HOW_FAR if came[how] or how == HOW_FAR[0])
     seconds = run.seconds_missing
-    rest = f"The rest takes about {duration(max(seconds, 1.0))}." if seconds else ""
+    what = "The rest" if came[HOW_FAR[0]] < len(run.columns) else f"The rest ({missing(run)})"
+    rest = f"{what} takes about {duration(max(seconds, 1.0))}." if seconds else ""
     return f"{counted(len(run.columns), 'method')} in {run.seconds:.0f} s: {parts}. {rest}".strip()
+
+
+def missing(run: Run) -> str:
+    """Return the names of what did not fit into the budget; two at most, the others counted."""
+    names = missing_parts(run.comparison())
+    more = len(names) - 2
+    return join_names([*names[:2], *([f"{more} more"] if more > 0 else [])])
 
 
 def _how_far(run: Run, method: str) -> str:

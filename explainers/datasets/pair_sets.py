@@ -14,6 +14,7 @@ from explainers.installation import ASSETS
 
 PAIRS = ASSETS / "pairs"
 FEWEST, MOST = 2, 500
+NAMED = 5  # rows in a sentence
 
 
 def shipped_pairs(model: str, folder: Path = PAIRS) -> tuple[Example, ...]:
@@ -31,11 +32,12 @@ def read_pairs(content: bytes, name: str) -> tuple[Example, ...]:
         raise DataUnavailable(f"Give a table: a file that ends in {listed(tables.SUFFIXES)}.")
     rows = parse_table(content, name)
     whole = [row for row in rows if row.text and row.pair]
-    incomplete = sum(bool(row.text) != bool(row.pair) for row in rows)
+    incomplete = [number for number, row in enumerate(rows, 1) if bool(row.text) != bool(row.pair)]
     if incomplete:
+        listed_rows = ", ".join(map(str, incomplete[:NAMED])) + (" …" if len(incomplete) > NAMED else "")
         raise DataUnavailable(
-            f"{incomplete:,} of {len(rows):,} rows have only one text. Give the columns premise and hypothesis, "
-            "or text and text_pair, and fill both."
+            f"{len(incomplete):,} of {len(rows):,} rows have only one text: {listed_rows} (counted below the header). "
+            "Give the columns premise and hypothesis, or text and text_pair, and fill both."
         )
     pairs = tuple(dict.fromkeys(whole))
     if not FEWEST <= len(pairs) <= MOST:

@@ -41,13 +41,17 @@ def budget_sentence(comparison: "Comparison") -> str:
     """Return what did not fit into the budget; empty where everything did."""
     if comparison.is_complete:
         return ""
+    return f"Not complete within {comparison.budget:g} s: {join_names(missing_parts(comparison))}. More time adds them."
+
+
+def missing_parts(comparison: "Comparison") -> list[str]:
+    """Return the names of what did not fit into the budget: methods, random orders, erasure operators."""
     erasures = comparison.decision.card.erasures
     operators = [part for part in comparison.postponed if part in erasures]
     parts = [part for part in dict.fromkeys((*comparison.postponed, *comparison.ended_early)) if part not in operators]
-    names = [_counted(comparison) if part == RANDOM.id else part_name(part) for part in parts] + [
+    return [_counted(comparison) if part == RANDOM.id else part_name(part) for part in parts] + [
         f"erasing by {erasure}" for erasure in operators
     ]
-    return f"Not complete within {comparison.budget:g} s: {join_names(names)}. More time adds them."
 
 
 def _counted(comparison: "Comparison") -> str:

@@ -43,7 +43,7 @@ def test_a_parquet_file_of_pairs_is_read_each_once(tmp_path: Path) -> None:
         ("a.parquet", b"premise,hypothesis\na,b", "a.parquet is not a readable Parquet file"),
         ("a.csv", b"one,two\na,b", "it has one, two"),
         ("a.csv", b"", "it has none"),
-        ("a.csv", b"text\na\nb", "2 of 2 rows have only one text"),
+        ("a.csv", b"text\na\nb", "2 of 2 rows have only one text: 1, 2"),
         ("a.csv", b"premise,hypothesis\na,b", "these are 1"),
         ("a.csv", b"premise,hypothesis\n" + b"".join(b"a%d,b\n" % n for n in range(MOST + 1)), "these are 501"),
         ("a.csv", b"premise,hypothesis\na,b\n" + b"x" * 10_001 + b",b", "10,002 characters"),

@@ -46,6 +46,21 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
     assert "not started. The rest takes about" in views.budget_line(short)
 
 
+def test_where_all_methods_are_complete_the_rest_is_named(
+    short: Run, engine: Engine, over: Over, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = over(engine.submit(replace(short.request, budget=None)))
+    cut = replace(done.comparison(), postponed=("delete", "zero"), budget=2.0)
+    monkeypatch.setattr(Run, "comparison", lambda _run: cut)
+    monkeypatch.setattr(Run, "seconds_missing", 8.0)
+    assert views.budget_line(done).endswith(
+        "3 complete. The rest (erasing by delete and erasing by zero) takes about 8 s."
+    )
+    longer = replace(cut, postponed=("random", "delete", "zero"), random_control=None)
+    monkeypatch.setattr(Run, "comparison", lambda _run: longer)
+    assert "The rest (the random orders, erasing by delete and 1 more) takes" in views.budget_line(done)
+
+
 def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run) -> None:
     provisional = replace(answer_of(short), status="open", refusal="", provisional=True, words=())
     assert answer_head._heading(short, provisional).startswith("Not decided within 2 s: not all methods had time")
