@@ -42,7 +42,9 @@ def row_order(run: Run, sort: str) -> RowOrder:
 def _of_earlier(order: RowOrder) -> RowOrder:
     """The order with titles that say that its groups are those of the answer before units were removed or came back."""
     groups = {
-        method: {**group, "title": f"{group['title']}, in the earlier answer"} if group["group"] else group
+        method: {**group, "title": f"{group['title']}, in the earlier answer"}
+        if group["group"] and group["title"]
+        else group
         for method, group in order.groups.items()
     }
     return order._replace(groups=groups)

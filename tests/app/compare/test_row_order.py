@@ -65,6 +65,10 @@ def test_the_order_stays_while_words_are_removed_and_follows_when_asked(
     kept = row_order.row_order(run, "")
     assert (kept.methods, kept.featured) == (before.methods, before.featured)
     assert kept.groups["lime"]["title"] == f"{before.groups['lime']['title']}, in the earlier answer"
+    assert {name for name, group in kept.groups.items() if not group["title"]} == {
+        name for name, group in before.groups.items() if not group["title"]
+    }
+    assert CONSENSUS in kept.groups
     assert not row_order.is_sorted(run, "")
     row_order.sort_again()
     assert row_order.row_order(run, "").methods[1] == "occlusion"
