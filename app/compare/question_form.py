@@ -62,10 +62,8 @@ def question(pool: ModelPool, line: Container) -> Question:
 
 
 def _question(pool: ModelPool, state: CompareState, line: Container) -> Question:
-    places = ("model", "example", "class", "other")
-    first, second, third, fourth = (
-        line.container(width=width, key=f"place of {place}") for place, width in zip(places, WIDTHS, strict=True)
-    )
+    first = line.container(width=WIDTHS[0], key="place of model")  # wider where there is room: page.css
+    second, third, fourth = (line.container(width=width) for width in WIDTHS[1:])
     with first:
         model = models.model_box(state)
     info = models.model_info(pool, model)

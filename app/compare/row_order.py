@@ -2,8 +2,8 @@
 
 From then on order and groups stay the same, so that nothing jumps: they belong to a question (model, input, class,
 methods), and words that are removed do not change them until somebody sorts again; till then the titles of the groups
-say of which answer they are. What had no time for all methods is
-ordered once more when the rest of the whole input is done.
+say that they are of the earlier answer. What had no time for all methods is ordered once more when the rest of the
+whole input is done.
 """
 
 from collections.abc import Mapping
