@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COMMAND = "python -m explainers study planted-table"
-MEASURED_BY = "python -m explainers study planted-measure --data DIR"
+MEASURED_BY = """python -m explainers study planted-measure --data DIR
+python -m explainers study planted-measure --data DIR --models sst2 --seeds 2 --fitted 1 --scenes 0"""
 RIVALS = ("kernel_shap", "lime", "occlusion")
 WEIGHTINGS = ("consensus without gradient × input and attention", "consensus, families alike")
 
