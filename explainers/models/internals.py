@@ -214,6 +214,12 @@ def batch_head_inputs(model: FrozenModel, batch: PaddedBatch) -> tuple[Tensor, T
     return inputs[-1], logits
 
 
+def readable(model: FrozenModel, states: Tensor) -> Tensor:
+    """States (B, L, d) for a small network to read: a decoder's, which nothing before its head normalises, with mean 0
+    and variance 1 for each token; others as they are."""
+    return torch.nn.functional.layer_norm(states, states.shape[-1:]) if model.last_token else states
+
+
 def mean_states(internals: Internals, inputs: PaddedBatch) -> Tensor:
     """H: the mean over layers and tokens, without gradient, (B, d)."""
     states = torch.stack(internals.hidden[1:]).mean(0)  # (B, L, d)

@@ -7,6 +7,7 @@ import torch
 from scipy.stats import spearmanr
 from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
+from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
@@ -15,8 +16,10 @@ from explainers.learned.ciem.method import Autoencoder, Ciem, Gaussian, column_s
 from explainers.learned.fitting_loop import fit
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.in_memory import wrap
 from explainers.models.internals import forward_with_internals, forward_with_soft_mask
 from explainers.models.meter import Meter
+from explainers.studies.architectures.measure import FAMILIES, tokenizer_of
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot", "bad bad bad")
 TERMS = ["total", "ELBO", "recon", "KL", "Dis", "CE", "sigma"]
@@ -31,6 +34,16 @@ RECIPES = {
     "without CE": replace(SMALL, cross_entropy=False),
 }
 every_recipe = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+
+
+@pytest.fixture(scope="module")
+def decoder() -> FrozenModel:
+    (family,) = [family for family in FAMILIES if family.kind == "llama"]
+    tokenizer = tokenizer_of(family)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = CONFIG_MAPPING["llama"](**family.settings, vocab_size=len(tokenizer), num_labels=2)
+        return wrap(AutoModelForSequenceClassification.from_config(config), tokenizer)
 
 
 def texts(model: FrozenModel, *given: str) -> Batch:
@@ -158,6 +171,33 @@ def test_dis_is_the_mean_cosine_of_the_states_of_the_weighted_text(bert: FrozenM
     )
     cosines = torch.cosine_similarity(masked.hidden[1], items.internals_of(bert).hidden[1], dim=-1)
     assert losses == pytest.approx(cosines.mean().item(), abs=1e-5)
+
+
+def test_dis_of_a_decoder_is_the_cosine_where_the_class_is_read(decoder: FrozenModel) -> None:
+    module, items = drawn(decoder), texts(decoder, "the film was bad", "very new but long")
+    losses = terms(SMALL, module, decoder, items)["Dis"].item()
+    rows = SMALL._importance(items.inputs, SMALL._posterior(module, decoder, items).sample(generator()))
+    masked, whole = (
+        forward_with_soft_mask(decoder, items.inputs, rows).hidden[-1],
+        items.internals_of(decoder).hidden[-1],
+    )
+    cosines = [
+        torch.corrcoef(torch.stack([masked[row, length - 1], whole[row, length - 1]]))[0, 1].item()
+        for row, length in enumerate(items.inputs.lengths.tolist())
+    ]
+    assert losses == pytest.approx(np.mean(cosines), abs=1e-5)
+
+
+def test_the_networks_read_a_decoders_states_standardised(decoder: FrozenModel) -> None:
+    """Nothing before the head normalises them; an entry of a state may be a thousand times as large as others."""
+    items = texts(decoder, "the film was bad", "very new but long")
+    large = items.internals_of(decoder)
+    hidden = tuple(1000 * states + 5 for states in large.hidden)
+    x, a, _ = SMALL._observed(decoder, replace(items, internals=replace(large, hidden=hidden)))
+    for states in (x, a):
+        real = states[items.inputs.attention]
+        assert real.mean(-1).abs().max() < 1e-4
+        assert real.var(-1, correction=0) == pytest.approx(1, abs=0.01)
 
 
 def generator() -> torch.Generator:

@@ -49,6 +49,7 @@ from explainers.models.internals import (
     forward_with_soft_mask,
     hidden_size,
     layer_count,
+    readable,
 )
 from explainers.training.settings import validated
 
@@ -184,7 +185,7 @@ class Ciem:
         kl = over_tokens(inputs, posterior.divergence(prior).sum(-1)) / x.shape[-1]
         elbo = recon - kl
         masked, answer = self._passes(model, inputs, self._importance(inputs, latents), z)
-        dis = over_tokens(inputs, functional.cosine_similarity(masked, a, dim=-1))
+        dis = self._faithfulness(model, inputs, masked, a)
         ce = z.new_zeros(()) if answer is None else self._error(model, batch, answer)
         sigma = over_tokens(inputs, (posterior.log_variance[..., : 2 * self.r] / 2).exp().mean(-1))
         total = ce - self.alpha * elbo - self.tau * dis
@@ -212,8 +213,17 @@ class Ciem:
     def _observed(self, model: FrozenModel, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """X and A, (B, L, d) each, and Y for every token, (B, L, C); it has no columns where it is not used."""
         hidden = batch.internals_of(model).hidden
+        x, a = readable(model, hidden[0]), readable(model, hidden[self._k(model)])
         y = batch.probabilities if self.conditional else batch.probabilities[:, :0]
-        return hidden[0], hidden[self._k(model)], y[:, None].expand(-1, batch.inputs.ids.shape[1], -1)
+        return x, a, y[:, None].expand(-1, batch.inputs.ids.shape[1], -1)
+
+    def _faithfulness(self, model: FrozenModel, inputs: PaddedBatch, masked: Tensor, a: Tensor) -> Tensor:
+        """Dis, over all tokens; of a decoder at the one where the class is read, since a state sees no later word."""
+        if not model.last_token:
+            return over_tokens(inputs, functional.cosine_similarity(masked, a, dim=-1))
+        rows = torch.arange(inputs.rows, device=a.device)
+        read = readable(model, masked)[rows, inputs.lengths - 1]
+        return functional.cosine_similarity(read, a[rows, inputs.lengths - 1], dim=-1).mean()
 
     def _k(self, model: FrozenModel) -> int:
         highest = layer_count(model)

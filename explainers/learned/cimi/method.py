@@ -44,6 +44,7 @@ from explainers.models.internals import (
     forward_with_soft_mask,
     hidden_size,
     layer_count,
+    readable,
 )
 from explainers.training.settings import validated
 
@@ -146,14 +147,14 @@ class Cimi:
     ) -> dict[str, Tensor]:
         inputs, rows, internals = batch.inputs, batch.inputs.rows, batch.internals_of(model)
         v, states = internals.hidden[0], internals.hidden[-1]  # (B, L, d) each
-        logits = self._decoded(module, v, states)  # (B, L, 2)
+        logits = self._decoded(module, model, v, states)  # (B, L, 2)
         mask = self._units(inputs, logits)  # (B, U)
         shift = int(torch.randint(1, rows, (), generator=generator)) if rows > 1 else 0
         kept = self._discretised(inputs, logits, mask, generator)
         both = self._passed(model, inputs.doubled(), torch.cat([kept, 1 - kept])).probabilities(model)
         p_e, p_u = both[:rows], both[rows:]
         l_s = functional.mse_loss(p_e, batch.probabilities) - functional.mse_loss(p_u, batch.probabilities)
-        negative = self._units(inputs, self._decoded(module, v.roll(shift, 0), states))
+        negative = self._units(inputs, self._decoded(module, model, v.roll(shift, 0), states))
         l_p = -inputs.mean(functional.logsigmoid(mask - negative)).mean()
         l_i = self._intervened(module, model, inputs, v, mask, shift, generator)
         share = inputs.mean(mask).mean()
@@ -163,9 +164,10 @@ class Cimi:
 
     def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         internals = batch.internals_of(model)
-        return self._units(batch.inputs, self._decoded(module, internals.hidden[0], internals.hidden[-1]))
+        return self._units(batch.inputs, self._decoded(module, model, internals.hidden[0], internals.hidden[-1]))
 
-    def _decoded(self, module: nn.Module, v: Tensor, states: Tensor) -> Tensor:
+    def _decoded(self, module: nn.Module, model: FrozenModel, v: Tensor, states: Tensor) -> Tensor:
+        v, states = readable(model, v), readable(model, states)
         return cast(Tensor, module(v, states if self.states else torch.zeros_like(states)))
 
     def _units(self, inputs: PaddedBatch, logits: Tensor) -> Tensor:
@@ -193,7 +195,8 @@ class Cimi:
         share = torch.rand(len(v), 1, 1, generator=generator).to(v.device) * self.epsilon  # λ
         m = inputs.spread(mask)[:, :, None]  # (B, L, 1)
         mixed = m * v + (1 - m) * ((1 - share) * v + share * v.roll(shift, 0))
-        logits = self._decoded(module, mixed, forward_with_internals(model, inputs, embedding_output=mixed).hidden[-1])
+        states = forward_with_internals(model, inputs, embedding_output=mixed).hidden[-1]
+        logits = self._decoded(module, model, mixed, states)
         after = self._units(inputs, logits)
         if self.intervention == "mse":
             return inputs.mean((after - mask) ** 2).mean()
