@@ -5,6 +5,7 @@ place in the address, Undo and the downloads are read from that declaration. Str
 alone.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -21,10 +22,7 @@ from explainers.report.text import one_line
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    Controls = TypeVar("Controls", bound=DataclassInstance)
-else:
-    Controls = TypeVar("Controls")
-
+Controls = TypeVar("Controls", bound="DataclassInstance")
 Held = TypeVar("Held")
 LONGEST_NAMED = 60  # characters of a value in a sentence
 
@@ -40,10 +38,8 @@ class Codec(NamedTuple):
 
 @dataclass(frozen=True)
 class Control:
-    """How a control is carried: its parameter in the address (empty: in none), and whether Undo and downloads hold it.
-
-    `noun` says what the address or an export names, in a sentence about a value that does not exist.
-    """
+    """How a control is carried: its parameter in the address (empty: in none), whether Undo and downloads hold it, and
+    by which `noun` a sentence names a value that does not exist."""
 
     codec: Codec
     address: str
@@ -77,6 +73,7 @@ class PageState(Generic[Controls]):
     earlier_problems: frozenset[str] = frozenset()  # parameters of those that an earlier run of the page noted
     drawn: dict[str, Any] = field(default_factory=dict)  # what the widgets were last drawn with, by control
     replaced: dict[str, Any] = field(default_factory=dict)  # what they showed before the page gave them that
+    renewals: Counter[str] = field(default_factory=Counter)  # new widgets in place of folded ones, by control
     changing: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def change(self, **changes: Any) -> None:
@@ -99,8 +96,9 @@ class PageState(Generic[Controls]):
         self.earlier_problems = frozenset(self.problems)
         declared = {spec.address for spec in controls_of(type(self.controls)).values()}
         named = {parameter for parameter in declared if parameter and st.query_params.get_all(parameter)}
-        linked = set() if streamlit_shims.is_history_navigation() or not came_from_another_page() else named
-        if not self.begun or stepped_back():
+        back, elsewhere = streamlit_shims.is_history_navigation(), came_from_another_page()
+        linked = named if elsewhere and not back else set()
+        if not self.begun or (back and not elsewhere):  # back from another page brings what the session has
             linked = declared
         self.begun = True
         self.read_address(linked)
@@ -158,10 +156,9 @@ class PageState(Generic[Controls]):
         return value
 
     def note_unavailable(self, spec: Control, texts: Iterable[str]) -> None:
-        names = ", ".join(f"“{one_line(text, LONGEST_NAMED)}”" for text in list(filter(None, texts))[:3])
-        if names:
-            what = f"The {self.source} names the {spec.noun} {names}"
-            self.note(spec.address, f"{what}, which is not available here. Choose another one.")
+        if names := ", ".join(f"“{one_line(text, LONGEST_NAMED)}”" for text in list(filter(None, texts))[:3]):
+            what = f"The {self.source} names the {spec.noun} {names}, which is not available here."
+            self.note(spec.address, f"{what} Choose another one.")
 
     def note(self, parameter: str, problem: str) -> None:
         """Keeps a sentence until more of the question changes than what is removed."""
@@ -181,6 +178,7 @@ class PageState(Generic[Controls]):
         then: Callable[[], None] | None = None,
         initial: Literal["value", "default"] = "value",
         listed: Collection[Any] | None = None,
+        folded: bool = False,
     ) -> dict[str, Any]:
         """Return the arguments for the widget of a control, after it was given the control's value.
 
@@ -189,8 +187,8 @@ class PageState(Generic[Controls]):
         after a person's change.
 
         The widget gets the value a second time as what it shows at first, by its argument `initial`, or by its index
-        among what is `listed`: where a run is replaced by the next one before the browser has drawn it, the browser
-        would draw the widget empty, and send that as what a person chose.
+        among what is `listed`: a browser that did not draw the run before would draw it empty, and send that. While the
+        popover of a `folded` one is closed, the browser takes no value and sends the one it had: a new one replaces it.
         """
         if options is not None:
             self._offer(name, options)
@@ -199,34 +197,38 @@ class PageState(Generic[Controls]):
         value = getattr(self.controls, name)
         shown = default if value is None else value
         shown = list(shown) if isinstance(shown, tuple) else shown
-        before = value_of(key_of(name))
+        before = value_of(self._key(name))
         if before == shown:
             self.replaced.pop(name, None)  # the browser has heard of the value
+        elif folded and before is not None and not _same(before, shown):
+            self.renewals[name] += 1
         elif before is not None:
             self.replaced[name] = before
         self.drawn[name] = shown
-        put(key_of(name), shown)
-        first: dict[str, Any] = {initial: shown}
-        if listed is not None:
-            first = {"index": list(listed).index(shown) if shown in listed else None}
-        return {"key": key_of(name), "on_change": self._changed, "args": (name, default, then), **first}
+        put(key := self._key(name), shown)
+        index = [*listed].index(shown) if listed is not None and shown in listed else None
+        first: dict[str, Any] = {initial: shown} if listed is None else {"index": index}
+        return {"key": key, "on_change": self._changed, "args": (name, key, default, then), **first}
+
+    def _key(self, name: str) -> str:
+        """Return the key of the control's present widget."""
+        return f"{key_of(name)} {self.renewals[name]}" if self.renewals[name] else key_of(name)
 
     def _offer(self, name: str, options: Collection[Any]) -> None:
         value, spec = getattr(self.controls, name), controls_of(type(self.controls))[name]
-        several = isinstance(value, tuple)
-        wrong = [chosen for chosen in (value if several else (value,)) if chosen is not None and chosen not in options]
-        if wrong:
-            kept = tuple(chosen for chosen in value if chosen in options) if several else ()
+        chosen = value if isinstance(value, tuple) else (value,)
+        kept = tuple(option for option in chosen if option in (None, *options))
+        if wrong := [option for option in chosen if option not in kept]:
             self.correct(name, value, kept or default_of(self.controls, name))
             if name in self.unchecked:
                 self.note_unavailable(spec, map(str, wrong))
         self.unchecked.discard(name)
 
-    def _changed(self, name: str, default: Any, then: Callable[[], None] | None) -> None:
+    def _changed(self, name: str, key: str, default: Any, then: Callable[[], None] | None) -> None:
         """Takes what a person chose. What a timer's run brings with it is no choice: undone values would come back."""
-        if streamlit_shims.is_of_other_fragment() or self._is_repeated(name):
+        if streamlit_shims.is_of_other_fragment() or key != self._key(name) or self._is_repeated(name):
             return
-        value = value_of(key_of(name))
+        value = value_of(key)
         if value is None:
             value = default_of(self.controls, name)
         value = _or_default(tuple(value) if isinstance(value, list) else value, default)
@@ -238,17 +240,21 @@ class PageState(Generic[Controls]):
     def _is_repeated(self, name: str) -> bool:
         """Return whether the browser, with what a person has changed elsewhere, only sent what it showed before: it had
         not heard yet of the value that the page gave the widget meanwhile."""
-        if name not in self.replaced or value_of(key_of(name)) != self.replaced[name]:
+        if name not in self.replaced or value_of(self._key(name)) != self.replaced[name]:
             return False
         others = (other for other in self.drawn if other != name)
-        return any(value_of(key_of(other)) not in (None, self.drawn[other]) for other in others)
+        return any(value_of(self._key(other)) not in (None, self.drawn[other]) for other in others)
 
 
 def _or_default(value: Any, default: Any) -> Any:
     """Return None for the value, or for the same values, that stand there unless a person chooses."""
-    if isinstance(value, tuple) and isinstance(default, list):
-        return None if set(value) == set(default) else value
-    return None if default is not None and value == default else value
+    return None if default is not None and _same(value, default) else value
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Return whether two values are equal; of several names the order does not count."""
+    several = isinstance(value, list | tuple) and isinstance(other, list | tuple)
+    return set(value) == set(other) if several else bool(value == other)
 
 
 def carried(codec: Codec, address: str, noun: str = "", *, undo: bool, download: bool) -> dict[str, Control]:
@@ -378,12 +384,6 @@ def note_page() -> None:
 def came_from_another_page() -> bool:
     """Return whether the last run of a page in this session was of another one."""
     return visit().page_before != visit().page
-
-
-def stepped_back() -> bool:
-    """Return whether the browser went back or forward in the history of this page. Back from another page brings what
-    the session has."""
-    return streamlit_shims.is_history_navigation() and not came_from_another_page()
 
 
 def first_model() -> str:

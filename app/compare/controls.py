@@ -120,7 +120,7 @@ def _picked(
 ) -> list[str]:
     specs = {spec.name: spec for spec in offered}
     default = [name for name, spec in specs.items() if spec.default and name not in absent]
-    widget = state.widget(field, options=specs, default=default, initial="default")
+    widget = state.widget(field, options=specs, default=default, initial="default", folded=True)
     names = st.pills(title, list(specs), selection_mode="multi", **widget)
     return [specs[name].id for name in specs if name in (names or [])]
 
@@ -141,7 +141,7 @@ def _variants(model: str, version: str, state: CompareState) -> list[str]:
         list(names),
         placeholder="none",
         help="The same methods trained for another metric, layer or norm, or weights fitted on the Train page.",
-        **state.widget("variants", options=names, initial="default"),
+        **state.widget("variants", options=names, initial="default", folded=True),
     )
     return [names[name] for name in picked]
 
@@ -155,7 +155,7 @@ def narrators(model: str, version: str, state: CompareState) -> tuple[str, ...] 
         return None
     runnable = runnable_narrators(model, version)
     default = [name for name, spec in specs.items() if spec.id in runnable]
-    widget = state.widget("narrators", options=specs, default=default, initial="default")
+    widget = state.widget("narrators", options=specs, default=default, initial="default", folded=True)
     names = st.pills("Narrators", list(specs), selection_mode="multi", help=NARRATORS_HELP, **widget)
     return tuple(specs[name].id for name in specs if name in (names or []))
 
@@ -168,7 +168,7 @@ def _erasure(info: ModelInfo, state: CompareState) -> Erasure:
         required=True,
         help="How a word is removed: mask replaces it by the mask token, delete drops it and closes the gap, zero sets "
         f"its embedding to 0. All metrics depend on it.{in_images if info.multimodal else ''}",
-        **state.widget("erase", options=info.erasures, default=info.default_erasure, initial="default"),
+        **state.widget("erase", options=info.erasures, default=info.default_erasure, initial="default", folded=True),
     )
     return erasure or info.default_erasure
 
@@ -181,7 +181,7 @@ def _budget(state: CompareState) -> int | None:
         format_func=BUDGETS.__getitem__,
         help="For one comparison. What comes first tells most: a first consensus and its test against random orders, "
         "then the other methods and erasure operators. What did not fit is named, and can be added.",
-        **state.widget("budget", options=BUDGETS, initial="default"),
+        **state.widget("budget", options=BUDGETS, initial="default", folded=True),
     )
     return seconds or None
 
@@ -194,10 +194,10 @@ def _sampling(state: CompareState) -> tuple[int, int, int]:
             *SAMPLES,
             step=50,
             help=SAMPLES_HELP,
-            **state.widget("samples"),
+            **state.widget("samples", folded=True),
         )
-        steps = st.number_input("Steps of integrated gradients", *STEPS, step=5, **state.widget("steps"))
-        seed = st.number_input("Seed", *SEEDS, step=1, **state.widget("seed"))
+        steps = st.number_input("Steps of integrated gradients", *STEPS, step=5, **state.widget("steps", folded=True))
+        seed = st.number_input("Seed", *SEEDS, step=1, **state.widget("seed", folded=True))
     return max(int(samples), FEWEST_SAMPLES) if samples else UNTIL_SETTLED, int(steps), int(seed)
 
 
@@ -215,7 +215,7 @@ def _hardware(pool: ModelPool, state: CompareState) -> tuple[str, Precision]:
             offered,
             format_func=lambda name: f"auto ({own_device()})" if name == SERVER_DEVICE != own_device() else name,
             help="Where the model runs: auto is a GPU if this server has one.",
-            **state.widget("device", options=offered, listed=offered),
+            **state.widget("device", options=offered, listed=offered, folded=True),
         )
         if unchecked:  # the address named it: where it turns out not to be there, that is said
             state.unchecked.add("device")
@@ -224,6 +224,6 @@ def _hardware(pool: ModelPool, state: CompareState) -> tuple[str, Precision]:
             PRECISIONS,
             required=True,
             help=PRECISION_HELP,
-            **state.widget("precision", options=PRECISIONS, initial="default"),
+            **state.widget("precision", options=PRECISIONS, initial="default", folded=True),
         )
     return device or SERVER_DEVICE, precision or "float32"

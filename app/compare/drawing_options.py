@@ -35,7 +35,9 @@ def drawing_options(example: Example, line: Container) -> DrawingOptions:
     state = compare_state()
     with line.popover("Drawing", key="edit drawing"):
         options = _general(state)
-        if st.toggle("Large type", help="For a projector. The form is folded away.", **state.widget("large")):
+        if st.toggle(
+            "Large type", help="For a projector. The form is folded away.", **state.widget("large", folded=True)
+        ):
             st.html(LARGE)
         return options if example.image is None else _for_image(options, example, state)
 
@@ -47,7 +49,7 @@ def _general(state: CompareState) -> DrawingOptions:
         100,
         step=5,
         help="Units with a positive score among the strongest are outlined. Also a line in the curves.",
-        **state.widget("top"),
+        **state.widget("top", folded=True),
     )
     orders = {
         "evidence": EVIDENCE,
@@ -59,13 +61,13 @@ def _general(state: CompareState) -> DrawingOptions:
         list(orders),
         help="Evidence: by the groups of the answer. The order is made when all methods are done, and stays while "
         "words are removed.",
-        **state.widget("sort", options=orders, listed=orders),
+        **state.widget("sort", options=orders, listed=orders, folded=True),
     )
     preset = st.selectbox(
         "Colours",
         list(PRESETS),
         format_func=lambda name: PRESETS[name].title,
-        **state.widget("colours", listed=PRESETS),
+        **state.widget("colours", listed=PRESETS, folded=True),
     )
     scale = st.segmented_control(
         "Scale",
@@ -73,7 +75,7 @@ def _general(state: CompareState) -> DrawingOptions:
         required=True,
         help="Per method: the strongest unit of each row has the full colour. Shared: one scale for all rows, so that "
         "colours can be compared; methods with small scores look pale.",
-        **state.widget("scale", options=SCALES, initial="default"),
+        **state.widget("scale", options=SCALES, initial="default", folded=True),
     )
     return DrawingOptions(
         preset or "safe", "shared" if scale == "shared" else "method", percent, orders.get(sort or "", EVIDENCE)
@@ -85,10 +87,15 @@ def _for_image(options: DrawingOptions, example: Example, state: CompareState) -
         "Separate scales for image and text",
         help="Where the strongest word outweighs every patch, the image looks empty. With scales of their own, compare "
         "colours only within the image and within the text.",
-        **state.widget("separate"),
+        **state.widget("separate", folded=True),
     )
     opacity = st.slider(
-        "Colours over the image, %", 0, 100, step=5, help="0 shows the image alone.", **state.widget("opacity")
+        "Colours over the image, %",
+        0,
+        100,
+        step=5,
+        help="0 shows the image alone.",
+        **state.widget("opacity", folded=True),
     )
     return replace(options, separate=separate, opacity=opacity, evidence=_evidence(example, state))
 
@@ -102,6 +109,6 @@ def _evidence(example: Example, state: CompareState) -> Evidence | None:
         "Show the true evidence",
         help="Outlines the objects and underlines the words from which the correct answer follows by the generator's "
         "rules. A faithful explanation need not agree with them: the model may use other evidence.",
-        **state.widget("evidence"),
+        **state.widget("evidence", folded=True),
     )
     return reference.evidence if switched_on else None

@@ -24,7 +24,7 @@ MARK = "Which {0} decide? Mark them, the most important first. Then see what the
 
 def switch() -> None:
     """Draw the toggle. Without its being switched on, no order is asked for or compared."""
-    st.toggle("Guess first", help=HELP, **compare_state().widget("guess_first"))
+    st.toggle("Guess first", help=HELP, **compare_state().widget("guess_first", folded=True))
 
 
 def order(model: str, example: Example, units: object) -> tuple[int, ...]:

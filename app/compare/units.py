@@ -44,7 +44,7 @@ def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int
         help="What gets one score: a word as people write it, a token as the model reads it, a sentence, or an example "
         f"of a language model's prompt. Auto: the sentences of texts with more than {LONG} words, else words. In an "
         "image it is always a patch.",
-        **state.widget("unit", options=offered, then=state.restore_all, initial="default"),
+        **state.widget("unit", options=offered, then=state.restore_all, initial="default", folded=True),
     )
     unit = kind(example, chosen or AUTO)
     if chosen == AUTO and (note := why_words(example)):
@@ -64,7 +64,7 @@ def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int
         format_func=names.__getitem__,
         placeholder="none",
         help="The words of these sentences get a score each, beside the other sentences.",
-        **state.widget("opened", options=names, then=state.restore_all, initial="default"),
+        **state.widget("opened", options=names, then=state.restore_all, initial="default", folded=True),
     )
     state.change(sentences=len(sentences) if opened or state.controls.removed else 0)
     return unit, tuple(opened)

@@ -10,7 +10,7 @@ from explainers.installation import STORE_VARIABLE
 from explainers.models.prompt import Prompt, save_prompt, split_name
 from explainers.studies.architectures.measure import WORDS, tokenizer_of
 from tests.browser.conftest import Visit as Window
-from tests.browser.conftest import running_app
+from tests.browser.conftest import press_until, running_app
 from tests.models.prompted.conftest import KINDS, language_model
 
 pytestmark = pytest.mark.browser
@@ -74,6 +74,25 @@ def test_a_prompt_is_written_and_its_faults_are_sentences(visit: Visit, language
 
     second = visit(page.url)
     expect(second.page.get_by_text("begin with the same token")).to_be_visible()
+
+
+def test_methods_of_the_model_before_do_not_come_back(visit: Visit, language_models: tuple[str, str]) -> None:
+    window = visit(model="sst2", text=TEXT, few=False).done()
+    page = window.page
+    methods = page.get_by_role("button", name="methods · edit")
+    before = methods.text_content() or ""
+    press_until(methods, page.get_by_role("dialog").get_by_role("button", name="CIMI", exact=True))
+    page.keyboard.press("Escape")
+    box = page.get_by_role("combobox", name="Model", exact=True)
+    box.fill(f"{language_models[1]}:{PROMPT.key}")
+    box.press("Enter")
+    expect(methods).not_to_have_text(before)
+    window.done()
+    after = methods.text_content() or ""  # learned methods are not fitted to this model
+    write_prompt(page, "the film was", "no = old\nyes = new")
+    expect(page.get_by_text("The template has no slot {text}")).to_be_visible()
+    window.done()
+    expect(methods).to_have_text(after)
 
 
 def test_a_class_is_searched_among_many(visit: Visit, language_models: tuple[str, str]) -> None:

@@ -139,8 +139,13 @@ class Page:
             self.at.text_area(key="pair").set_value(pair)
         return self.settle()
 
+    def control(self, key: str) -> Any:
+        """The control's present widget: the page replaces those in popovers."""
+        renewals = {sessions.key_of(name): count for name, count in self.state.renewals.items() if count}
+        return self.at.get_by_key(f"{key} {renewals[key]}" if key in renewals else key)
+
     def choose(self, key: str, value: object) -> "Page":
-        self.at.get_by_key(key).set_value(value)
+        self.control(key).set_value(value)
         return self.settle()
 
     def remove(self, *units: int) -> "Page":

@@ -50,7 +50,7 @@ def test_a_text_model_has_no_image_controls(opened: Opened) -> None:
     assert [uploader.key for uploader in page.at.main.file_uploader] == ["row file 0"]
     assert page.sheet["image"] is None
     assert not ONLY & ids(page)
-    assert "blur" not in page.at.get_by_key("erase").options
+    assert "blur" not in page.control("erase").options
     assert not [key for key in ("erased", "opacity", "evidence", "another") if has(page, key)]
 
 
@@ -72,9 +72,9 @@ def test_choosing_a_multimodal_model_brings_its_image_example_and_controls(opene
     assert (page.sheet["image"]["width"], page.sheet["image"]["height"]) == (400, 100)
     assert len(page.patches) == 48
     assert page.sheet["image"]["patches"][str(page.patches[0])] == [0.0, 0.0, 6.25, 25.0, "patch row 1, column 1"]
-    assert "blur" in page.at.get_by_key("erase").options
+    assert "blur" in page.control("erase").options
     page.choose("erase", "blur").choose("model", "sst2")
-    assert (page.text, page.at.get_by_key("erase").value) == (TEXT.text, "mask")
+    assert (page.text, page.control("erase").value) == (TEXT.text, "mask")
     assert not page.sentences
 
 

@@ -51,7 +51,7 @@ def test_its_answer_comes_with_what_to_know_of_it(page: Page) -> None:
     assert "erase" not in page.address
     assert page.words == TEXT.split()
     assert any(line.startswith("The class words “old” (no) and “new” (yes) have") for line in page.captions)
-    assert page.at.get_by_key("erase").value == "delete"
+    assert page.control("erase").value == "delete"
 
 
 def test_the_fields_hold_the_prompt(page: Page) -> None:
@@ -101,7 +101,7 @@ def test_a_wrong_prompt_is_a_sentence_and_stays_in_its_field(page: Page, fields:
 
 
 def test_the_examples_of_the_prompt_are_units(page: Page) -> None:
-    assert list(page.at.get_by_key("unit").options) == ["auto", "word", "token", "sentence"]
+    assert list(page.control("unit").options) == ["auto", "word", "token", "sentence"]
     shots = ("the plot was old", "the film was new")
     use(page, template="\n\n".join((*(f"{shot} and so late" for shot in shots), "the {text} and so")))
     page.choose("unit", "example")

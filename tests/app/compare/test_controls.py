@@ -26,6 +26,22 @@ def test_a_widget_shows_its_control_and_a_person_changes_it(page: Any) -> None:
         assert page.query_params.get("learned") == address
 
 
+def test_a_closed_popover_cannot_bring_back_what_the_page_has_replaced(page: Any) -> None:
+    """Its browser still has the widget of the model before, and sends its value with whatever is pressed next."""
+    state, offered = opened(page), ["AML", "CIMI", "CIEM"]
+    before = state.widget("learned", options=offered, default=["AML", "CIMI"], folded=True)
+    after = state.widget("learned", options=offered, default=["AML"], folded=True)
+    assert page.session_state[after["key"]] == ["AML"]
+    page.session_state[before["key"]] = ["AML", "CIMI"]
+    before["on_change"](*before["args"])
+    assert state.controls.learned is None
+    page.session_state[after["key"]] = ["CIEM", "AML"]
+    after["on_change"](*after["args"])
+    assert state.controls.learned == ("CIEM", "AML")
+    same = state.widget("learned", options=offered, default=["AML", "CIEM"], folded=True)
+    assert same["key"] == after["key"]  # an open one stays as it is, in whatever order its options were chosen
+
+
 def test_what_is_being_typed_is_left_alone(page: Any) -> None:
     written: list[str] = []
 

@@ -249,7 +249,7 @@ def test_back_brings_a_long_text_that_the_session_still_has(page: Any, monkeypat
     state = opened(page, text=long)
     ask(state)
     there = dict(page.query_params)
-    monkeypatch.setattr(session, "stepped_back", lambda: True)
+    monkeypatch.setattr(session.streamlit_shims, "is_history_navigation", lambda: True)
     page.query_params.clear()
     page.query_params["text"] = "short"
     state.begin()
@@ -267,7 +267,7 @@ def test_back_to_an_address_without_a_model_is_back_to_the_first(page: Any, monk
     state.model_chosen()
     ask(state)
     assert page.query_params == {"model": "nli"}
-    monkeypatch.setattr(session, "stepped_back", lambda: True)
+    monkeypatch.setattr(session.streamlit_shims, "is_history_navigation", lambda: True)
     page.query_params.clear()
     state.begin()
     assert (state.controls.model, state.controls.text) == (session.first_model(), FIRST.text)
