@@ -106,9 +106,11 @@ def tick(engine: Engine, run: Run) -> float | None:
 
 
 def displayed(run: Run) -> Run | None:
-    """The run, or the last good one if this one failed before the prediction."""
+    """The run, or the last good one of the same model if this one failed before the prediction. What belongs to one
+    of another model would be asked of this one: its buttons, and the words that are removed."""
     if run.status == "failed" and run.whole is None:
-        return compare_state().last_good_run
+        before = compare_state().last_good_run
+        return before if before is not None and before.request.model == run.request.model else None
     return run
 
 
@@ -147,12 +149,7 @@ def _problems(run: Run, visible: Run | None) -> None:
     elif run.status == "failed":
         plain_text.error(run.error)
     if visible is not None and visible is not run:
-        if visible.request.model == run.request.model:
-            st.caption("Below: the last comparison that worked.")
-        else:
-            plain_text.warning(
-                f"Below: the last comparison that worked. It is of another model, {visible.request.model}."
-            )
+        st.caption("Below: the last comparison that worked.")
 
 
 def _prediction(engine: Engine, run: Run, visible: Run | None) -> None:

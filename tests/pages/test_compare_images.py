@@ -78,6 +78,18 @@ def test_choosing_a_multimodal_model_brings_its_image_example_and_controls(opene
     assert not page.sentences
 
 
+def test_a_text_without_an_image_leaves_no_button_of_the_model_before(opened: Opened) -> None:
+    page = opened(text="good film, dull plot", **FEW).settle()
+    assert has(page, "interactions")
+    page.choose("model", "scenes")
+    assert page.sentences == ["untrained needs an image and a text; the image is missing. Add a PNG or JPEG file."]
+    assert [button.key for button in page.at.button if not button.disabled] == ["another", "again"]
+    assert not page.at.get("download_button")
+    page.press("another").settle()
+    assert not page.sentences
+    assert has(page, "interactions")
+
+
 def test_words_and_patches_have_one_scale_and_one_ranking(scenes: Any) -> None:
     card = next(row for row in scenes.sheet["rows"] if row["id"] == "occlusion")
     assert len(card["cells"]) == len(scenes.words) + 48

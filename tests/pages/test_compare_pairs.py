@@ -61,11 +61,6 @@ def test_one_text_alone_and_swapped_stand_with_the_prediction(opened: Opened) ->
     assert " · hypothesis alone: " in caption
 
 
-def test_the_last_good_explanation_of_another_model_is_named(opened: Opened) -> None:
-    page = opened().settle().write("").choose("model", "nli")
-    assert page.plain("warning") == ["Below: the last comparison that worked. It is of another model, sst2."]
-
-
 def test_an_own_pair_is_in_the_address_and_comes_back(opened: Opened) -> None:
     page = opened(model="nli").settle().write("good film", "dull plot")
     assert page.at.get_by_key("example").value == OWN_TEXT
