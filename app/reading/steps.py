@@ -47,6 +47,7 @@ STYLE = """<style>
 .reading-finding b { display: block; }
 </style>"""
 TASK = guess.MARK.format("words")
+UNMARKED = "Nothing is marked yet. Without marks you see the methods' rows alone."
 SHOW, WAIT = "Show the explanations", "The presenter shows the explanations."
 YOURS, EVERYBODYS = "Your order", "The group's order"
 KINDS: dict[Kind, str] = {
@@ -128,7 +129,10 @@ def show_marks(engine: Engine, state: LiveExample, audience: Audience) -> None:
         _to_mark(run, state, given.get(audience.me, ()), audience)
     if audience.presents:
         waits = audience.together and audience.awaited and not given
-        st.button(SHOW, key="show marks", type="primary", on_click=audience.reveal, disabled=waits)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(SHOW, key="show marks", type="primary", on_click=audience.reveal, disabled=waits)
+            if not waits and not any(given.values()):
+                st.caption(UNMARKED)
     else:
         st.caption(WAIT)
 

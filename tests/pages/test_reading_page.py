@@ -15,9 +15,9 @@ from streamlit.testing.v1 import AppTest
 from app.compare import session
 from app.compare.stored_results import curated_examples
 from app.reading import groups as group_rules
-from app.reading import live
+from app.reading import live, steps
 from app.reading.reader import ORDER, stories, story_of
-from app.reading.state import ReadingState
+from app.reading.state import OwnWork, ReadingState
 from app.reading.story import Step, example_of_state
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
@@ -200,8 +200,17 @@ def test_explanations_are_hidden_until_the_marks_are_made() -> None:
     page = Reading(story="newcomers", step="2")
     with pytest.raises(KeyError):
         page.at.get_by_key("sheet")
+    assert steps.UNMARKED in page.text
     page.press("show marks")
     assert page.at.get_by_key("sheet") is not None
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_what_is_shown_without_marks_is_said_until_there_is_one() -> None:
+    page = Reading(story="newcomers", step="2")
+    assert steps.UNMARKED in page.text
+    page.at.session_state["ReadingState"].alone[("newcomers", 2)] = OwnWork(marks=(1,))
+    assert steps.UNMARKED not in page.run().text
 
 
 @pytest.mark.usefixtures("unloaded")
