@@ -17,7 +17,7 @@ from app.store import Store
 
 @dataclass(frozen=True)
 class Progress:
-    """How far one person is: items confirmed, skipped, and all that are there for them."""
+    """How far one person is: items confirmed, skipped, and in total, with the one begun and those that are free."""
 
     done: int
     skipped: int
@@ -92,7 +92,7 @@ def progress(store: Store, project: int, annotator: int, overlap: int) -> Progre
         counts = {status: count for status, count in session.execute(query.group_by(AssignmentRow.status))}
         free = session.scalar(select(func.count()).select_from(ItemRow).where(*_is_free(project, annotator, overlap)))
     done, skipped = counts.get("done", 0), counts.get("skipped", 0)
-    return Progress(done, skipped, done + counts.get("open", 0) + (free or 0))
+    return Progress(done, skipped, done + skipped + counts.get("open", 0) + (free or 0))
 
 
 def open_items(store: Store, project: int, overlap: int) -> int:

@@ -118,7 +118,7 @@ def test_an_owner_makes_a_project_of_a_broken_table_and_marks(annotate: Callable
     page.send("undo")
     assert page.item()["answered"] == {"marked": [0], "none": False, "label": 1}
     page.send("keep").send("skip")
-    assert page.item()["progress"] == {"done": 1, "skipped": 1, "total": 2}
+    assert page.item()["progress"] == {"done": 1, "skipped": 1, "total": 3}
     page.send(marked=[0, 1], label=0)
     assert "No other item is left for you. Confirmed: 2, skipped: 1." in page.sentences
     (first, skipped, last) = answers.annotations(session.annotation_store(), only_project())

@@ -71,7 +71,7 @@ def test_the_newest_answer_tells_whether_an_item_is_skipped(annotation_store: St
         ("a", "mark"),
     ]
     (one,) = people.names(annotation_store, project.id)
-    assert assignment.progress(annotation_store, project.id, one, 1) == assignment.Progress(1, 1, 1)
+    assert assignment.progress(annotation_store, project.id, one, 1) == assignment.Progress(1, 1, 2)
     other = people.annotator(annotation_store, project.id, "account other")
     assert assignment.upcoming(annotation_store, project.id, other, 1, 5) == [2]  # the skipped one
 
