@@ -32,7 +32,7 @@ LANGUAGE_MODEL = (
     "more of them take."
 )
 TIMING = "Timing a step of the training on these texts …"
-MEASURED = "About {} on this machine, by a timed step."
+MEASURED = "About {} on this machine by a timed step, plus loading the model and any jobs queued before."
 UNTIMED = ("epochs", "validations", "learning_rate", "weight_decay", "select")  # settings that change no step
 LASTS = 600.0  # seconds after which a step is timed anew: the machine may have been busy
 
@@ -113,7 +113,7 @@ def _by_the_last(jobs: Jobs, spec: FitSpec, texts: Sequence[Example]) -> str:
     rate, besides = earlier
     epochs = dict(spec.settings).get("epochs") or RECIPES[spec.method].epochs
     seconds = rate * len(texts) * int(epochs) + besides
-    return f"About {duration(seconds)}, judging by the last training of this kind."
+    return f"About {duration(seconds)}, judging by the last training of this kind, plus any jobs queued before."
 
 
 def _earlier(jobs: Jobs, spec: FitSpec) -> Iterator[tuple[float, float]]:

@@ -308,7 +308,7 @@ def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train, monk
     train.at.number_input(key="set aml epochs").set_value(8)
     train.run()
     # 1 s for 24 texts twice; now 24 texts eight times
-    assert "About 4 s, judging by the last training of this kind." in train.texts
+    assert "About 4 s, judging by the last training of this kind, plus any jobs queued before." in train.texts
 
 
 def test_that_a_start_fetches_the_model_is_said_beside_the_button(
@@ -355,10 +355,14 @@ def test_a_step_on_the_loaded_model_tells_how_long_a_training_takes(
     timed()
     train.run()
     # 22 texts learned from in 5 epochs, 2 judged in each and once more with random orders: 0.5 · 24 + 110 + 24
-    assert "About 2 min on this machine, by a timed step." in train.texts
+    assert (
+        "About 2 min on this machine by a timed step, plus loading the model and any jobs queued before." in train.texts
+    )
     train.at.number_input(key="set aml epochs").set_value(1)
     train.run()
-    assert "About 42 s on this machine, by a timed step." in train.texts  # 12 + 22 + 8
+    assert (
+        "About 42 s on this machine by a timed step, plus loading the model and any jobs queued before." in train.texts
+    )  # 12 + 22 + 8
     assert len(paces) == 1
     train.at.number_input(key="set aml rank").set_value(4)
     train.run()
