@@ -9,6 +9,8 @@ from explainers.evaluation.set_spec import QUICK
 NO_COLUMN = "none"
 FILE, EXAMPLES = "My file", "Embedded examples"
 SOURCES = (FILE, EXAMPLES)
+FEWEST_INPUTS, RECENT_INPUTS = 5, 20  # by which the pace is judged
+LONGER = 1.25  # times as long as was said: then that is said
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,35 @@ class EvaluateControls:
 
 
 @dataclass
+class Remaining:
+    """How long a running evaluation still takes, by the pace of its last inputs.
+
+    `seen` are the numbers of inputs that were done when the page looked, each with the moment of the last one.
+    """
+
+    seen: list[tuple[int, float]] = field(default_factory=list)
+    said: float | None = None
+
+    def seconds(self, done: int, moment: float, inputs: int) -> float | None:
+        """Return the seconds; None until enough inputs were seen. What was said rises only where it was far off."""
+        if not self.seen or done > self.seen[-1][0]:
+            self.seen.append((done, moment))
+        while len(self.seen) > 1 and done - self.seen[1][0] >= RECENT_INPUTS:
+            self.seen.pop(0)
+        first, since = self.seen[0]
+        if done - first < FEWEST_INPUTS:
+            return None
+        seconds = (moment - since) / (done - first) * (inputs - done)
+        if self.said is None or not self.said <= seconds <= LONGER * self.said:
+            self.said = seconds
+        return self.said
+
+
+@dataclass
 class EvaluateState(JobListState[EvaluateControls]):
     controls: EvaluateControls = field(default_factory=EvaluateControls)
     shown: int | None = None  # the number of the evaluation whose result is drawn; None: the newest
+    remaining: dict[tuple[int, float | None], Remaining] = field(default_factory=dict)  # by evaluation and its start
 
 
 def evaluate_state() -> EvaluateState:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import plain_text
 from app.evaluate import results
-from app.evaluate.state import evaluate_state
+from app.evaluate.state import Remaining, evaluate_state
 from app.evaluate.stored import checked, checking, done, has_result, moment, result
 from app.login.gate import Account
 from app.plain_text import Bold
@@ -96,8 +96,7 @@ def _share(job: Job) -> tuple[float, str]:
         return 0.0, "Explaining the first input" if moment(job) else "Loading the model"
     if inputs >= job.texts:
         return 1.0, f"Sanity checks: {counted(checked(job), 'input')} done" if checking(job) else "Writing the result"
-    first, since = evaluate_state().paces.setdefault((job.id, job.started), (inputs, moment(job)))
-    start = (first, since) if inputs > first else (0, job.started or since)
-    seconds = (moment(job) - start[1]) / max(inputs - start[0], 1)
-    left = f", about {duration(seconds * (job.texts - inputs))} left" if seconds > 0 else ""
+    remaining = evaluate_state().remaining.setdefault((job.id, job.started), Remaining())
+    seconds = remaining.seconds(inputs, moment(job), job.texts)
+    left = f", about {duration(seconds)} left" if seconds else ""
     return inputs / job.texts, f"{inputs:,} of {counted(job.texts, 'input')}{left}"

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from io import BytesIO
+from itertools import pairwise
 from threading import Event
 from typing import cast
 
@@ -16,6 +17,7 @@ from PIL import Image
 from app.evaluate import data_form, form
 from app.evaluate.data_form import SubmittedData
 from app.evaluate.form import cost
+from app.evaluate.state import Remaining
 from app.login.gate import Account
 from app.model_info import ModelInfo
 from app.model_pool import ModelPool, Placed
@@ -46,6 +48,27 @@ def test_sanity_checks_cost_time(bag: Callable[..., FrozenModel], monkeypatch: p
     without, some, all_ = (float(line.split("about ")[2].split(" s")[0]) for line in lines)
     assert (some - without, all_ - without) == (6 * 8 * 5, 12 * 8 * 5)
     pool.wait()
+
+
+def test_the_remaining_time_follows_the_last_inputs() -> None:
+    remaining = Remaining()
+    assert [remaining.seconds(done, 60.0 + done, 100) for done in range(1, 6)] == [None] * 5  # the model was loaded
+    assert remaining.seconds(6, 66.0, 100) == 94  # a second each
+    assert remaining.seconds(7, 68.0, 100) == 94  # 7 s for 6 inputs: 108 s would be 15 % longer than was said
+    assert remaining.seconds(7, 68.0, 100) == 94
+    assert remaining.seconds(17, 78.0, 100) == pytest.approx(17 / 16 * 83)
+    assert remaining.seconds(37, 178.0, 100) == 5 * 63  # 5 s each of the last 20
+
+
+def test_the_remaining_time_never_rises_for_one_slow_input() -> None:
+    remaining, clock, said = Remaining(), 0.0, []
+    for done in range(1, 100):
+        clock += 3.0 if done % 10 == 0 else 1.0
+        said.append(remaining.seconds(done, clock, 100))
+    known = [seconds for seconds in said if seconds is not None]
+    assert len(known) == 94
+    rises = sum(later > before for before, later in pairwise(known))
+    assert rises <= 1
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(0.01, False), (100.0, True)])
