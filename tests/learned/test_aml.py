@@ -327,6 +327,16 @@ def test_a_stop_ends_it_between_two_steps(bert: FrozenModel) -> None:
     assert meter.calls == so_far
 
 
+def test_the_time_can_be_looked_at_after_every_step(bert: FrozenModel) -> None:
+    model = bert.metered(Meter())
+    steps = FineTunedAml(steps=50).refine(model, model.encode(TEXT), 0)
+    next(steps)
+    for _ in range(6):
+        before = model.meter.calls
+        next(steps)
+        assert model.meter.calls - before == 3  # the kept words, the rest, and G for the next map
+
+
 def test_without_any_step_it_is_the_map_of_one_pass(bert: FrozenModel) -> None:
     (only,) = refined(bert, 0)
     assert only.stage == "final"

@@ -15,7 +15,6 @@ import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Annotated, ClassVar, Literal, cast
 
 import torch
@@ -308,7 +307,8 @@ class FineTunedAml:
         return last
 
     def refine(self, model: FrozenModel, encoding: Encoding, label: int) -> Iterator[Attribution]:
-        """The best map so far after every step."""
+        """After every step the best of the maps that were measured so far: the first one at once, the others together
+        in groups."""
         recipe, start = load_learned(model, Aml, Aml.method, self.variant)
         metric: Select = recipe.select if recipe.select in ("comp", "suff") else "difference"
         name = f"{FAML.id}:{self.variant}" if self.variant else FAML.id
@@ -322,16 +322,19 @@ class FineTunedAml:
         batch = Batch(inputs, whole.probabilities(model), whole).about(label)
         answers = MaskedPredictor(model, encoding, self.erasure)
         best, best_gain = floats(torch.zeros(len(encoding.units))), -float("inf")
-        maps = enumerate(self._maps(cast(Aml, recipe), module, trained, model, batch))
-        while some := list(islice(maps, MAPS_AT_ONCE)):
-            prefetch(answers, [scores for _, scores in some])
-            for step, scores in some:
-                model.meter.check()
-                metrics = measured(answers, scores, int(batch.predicted[0]), decisive_metrics())
-                if gain(metric, metrics) > best_gain:
-                    best, best_gain = scores, gain(metric, metrics)
-                stage: Literal["estimate", "final"] = "final" if step == self.steps else "estimate"
-                yield Attribution(name, encoding, label, best, signed=FAML.signed, samples=step, stage=stage)
+        unmeasured: list[tuple[float, ...]] = []
+        for step, scores in enumerate(self._maps(cast(Aml, recipe), module, trained, model, batch)):
+            model.meter.check()
+            unmeasured.append(scores)
+            if step in (0, self.steps) or len(unmeasured) == MAPS_AT_ONCE:
+                prefetch(answers, unmeasured)
+                for candidate in unmeasured:
+                    metrics = measured(answers, candidate, int(batch.predicted[0]), decisive_metrics())
+                    if gain(metric, metrics) > best_gain:
+                        best, best_gain = candidate, gain(metric, metrics)
+                unmeasured.clear()
+            stage: Literal["estimate", "final"] = "final" if step == self.steps else "estimate"
+            yield Attribution(name, encoding, label, best, signed=FAML.signed, samples=step, stage=stage)
 
     def _maps(
         self, recipe: Aml, module: Attributor, trained: list[nn.Parameter], model: FrozenModel, batch: Batch
