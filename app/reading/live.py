@@ -108,9 +108,10 @@ def renamed(data: dict[str, Any], part: str, name: str) -> dict[str, Any]:
 
 
 def of_step(data: dict[str, Any], part: str, state: LiveExample) -> dict[str, Any]:
-    """Return the payload with the rows of the step's own methods, the consensus and a given order only."""
+    """Return the payload with the rows of the step's own methods, the consensus and a given order only. None of them is
+    folded, because the text speaks of them."""
     shown = {CONSENSUS, GUESS.id, *state.methods}
-    return data | {part: [row for row in data[part] if row["id"] in shown]}
+    return data | {part: [row | {"featured": True} for row in data[part] if row["id"] in shown]}
 
 
 def _curves(shown: Shown) -> None:
