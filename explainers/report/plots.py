@@ -29,6 +29,7 @@ FONT = FontProperties(family="DejaVu Sans", size=9)  # part of matplotlib
 DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1.5, 1.5))}
 INK = "#010203"  # unlike any other colour in a plot, so that `inline_svg` can replace it
 DOTS = 160  # per inch
+WIDEST, THINNEST = 2.4, 1.0  # points of a line
 TITLES = ("Removing the most important first", "Keeping only the most important")
 
 
@@ -105,7 +106,7 @@ def _band(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
 def _lines(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
     """The first lines are the widest, so that lines that coincide are visible behind each other."""
     results = [result for result in comparison.displayed_results if not result.curves.only_ends]
-    for width, result in zip(np.linspace(4.5, 1.4, len(results)), results, strict=True):
+    for width, result in zip(np.linspace(WIDEST, THINNEST, len(results)), results, strict=True):
         method, curves = result.attribution.method, result.curves
         axis.plot(
             100 * curves.shares,

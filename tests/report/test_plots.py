@@ -55,6 +55,15 @@ def test_the_axes_name_operator_and_class(compared: Compared) -> None:
     assert removing.get_ylabel() == "probability of “positive”"
 
 
+def test_lines_that_coincide_are_seen_behind_each_other_and_none_is_thick(compared: Compared) -> None:
+    methods = {spec.id: (1.0, 0.0) for spec in METHODS if not spec.needs and not spec.is_random}
+    widths = [line.get_linewidth() for line in draw_curves(compared("good film", methods=methods)).axes[0].lines]
+    own = widths[-len(methods) :]  # without the mean of the random orders
+    assert own == sorted(own, reverse=True)
+    assert own[0] > own[-1] >= 1
+    assert max(widths) < 2.5  # points
+
+
 def test_the_legend_tells_which_methods_ended_early(compared: Compared) -> None:
     whole = compared("good film", methods={"lime": (1.0, 0.0), "occlusion": (0.5, 0.1)})
     first, *others = whole.results
