@@ -101,7 +101,7 @@ function notesOf(memory, draft) {
   more.open = Boolean(comment.value || flag.checked);
   more.append(element("summary", "", "Flag or comment"), flagLabel, commentLabel);
   Object.assign(memory.parts, { flag, comment });
-  for (const each of [flag, comment]) each.addEventListener("input", () => keepDraft(memory));
+  for (const box of [flag, comment]) box.addEventListener("input", () => keepDraft(memory));
   return more;
 }
 

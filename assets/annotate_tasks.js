@@ -53,7 +53,7 @@ function classChoice(legend, data, label, changed) {
     row.append(...choices);
     own.set = (value) => {
       own.label = value;
-      for (const [number, each] of choices.entries()) each.querySelector("input").checked = number === value;
+      for (const [number, box] of choices.entries()) box.querySelector("input").checked = number === value;
     };
     own.node = questions(legend, row);
   }
@@ -166,7 +166,7 @@ function rankTask(data, draft, changed) {
     const button = element("button", "place");
     button.type = "button";
     button.addEventListener("click", () => {
-      order = order.includes(map.letter) ? order.filter((each) => each !== map.letter) : [...order, map.letter];
+      order = order.includes(map.letter) ? order.filter((letter) => letter !== map.letter) : [...order, map.letter];
       repaint();
       changed();
     });
@@ -251,7 +251,7 @@ function inspectTask(data, draft, changed) {
       for (const [value, label] of choices) label.querySelector("input").checked = value === verdict;
       changed();
     };
-    const same = () => editor.marked.size === suggested.length && suggested.every((each) => editor.marked.has(each));
+    const same = () => editor.marked.size === suggested.length && suggested.every((unit) => editor.marked.has(unit));
     const editor = unitEditor({
       data,
       label: named("The input with a suggestion. Change it where it is wrong", letter, letters),
@@ -264,7 +264,7 @@ function inspectTask(data, draft, changed) {
       },
     });
     if (letters.length > 1 || people.length) node.append(element("div", "letter", `Suggestion ${letter}`));
-    node.append(...people.map((each) => verdictOf(each, data, () => take(each))));
+    node.append(...people.map((person) => verdictOf(person, data, () => take(person))));
     if (people.length) node.append(element("div", "letter", "Your decision"));
     node.append(editor.node, questions(named("Your verdict", letter, letters), ...choices.values()));
     const now = () => ({ verdict, marked: [...editor.marked].sort((a, b) => a - b) });
@@ -301,7 +301,7 @@ function adjudicateSuggestions(data, draft, changed) {
   const agreed = {};
   for (const { letter, people } of data.suggestions) {
     const [first, ...rest] = people.map(({ verdict, marked = null }) => ({ verdict, marked }));
-    if (rest.every((each) => JSON.stringify(each) === JSON.stringify(first))) agreed[letter] = first;
+    if (rest.every((verdict) => JSON.stringify(verdict) === JSON.stringify(first))) agreed[letter] = first;
   }
   return inspectTask(data, { given: { ...agreed, ...draft.given } }, changed);
 }

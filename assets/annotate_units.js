@@ -127,19 +127,19 @@ function neighbour(editor, unit, key) {
   if (key === "End") return editor.all[editor.all.length - 1];
   if (key === "ArrowRight") return editor.all[at + (backwards ? -1 : 1)];
   if (key === "ArrowLeft") return editor.all[at + (backwards ? 1 : -1)];
-  const middle = (each) => {
-    const box = each.getBoundingClientRect();
+  const middle = (node) => {
+    const box = node.getBoundingClientRect();
     return [box.left + box.width / 2, box.top + box.height / 2, box.height];
   };
   const [x, y, height] = middle(unit);
   const sign = key === "ArrowDown" ? 1 : -1;
   let nearest;
   let least = Infinity;
-  for (const each of editor.all) {
-    const [across, down] = middle(each);
+  for (const other of editor.all) {
+    const [across, down] = middle(other);
     const ahead = sign * (down - y);
     if (ahead > height / 2 && 4 * ahead + Math.abs(across - x) < least) {
-      [nearest, least] = [each, 4 * ahead + Math.abs(across - x)];
+      [nearest, least] = [other, 4 * ahead + Math.abs(across - x)];
     }
   }
   return nearest;

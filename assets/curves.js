@@ -37,20 +37,20 @@ function band(svg, scale, { shares }, { low, high, mean }) {
 
 // As drawn: on the straight line between the two nearest points.
 const at = (shares, values, share) => {
-  const right = Math.max(1, shares.findIndex((each) => each >= share));
+  const right = Math.max(1, shares.findIndex((place) => place >= share));
   const part = (share - shares[right - 1]) / (shares[right] - shares[right - 1]);
   return values[right - 1] + part * (values[right] - values[right - 1]);
 };
 
 // Names at the right end, as high as their lines lie on average, and far enough apart to be read.
 function names(svg, { x, y }, entries, height) {
-  const placed = entries.map((each) => ({ ...each, y: y(each.level) })).sort((one, other) => one.y - other.y);
+  const placed = entries.map((label) => ({ ...label, y: y(label.level) })).sort((one, other) => one.y - other.y);
   const [first, last] = [TOP + 6, height - BOTTOM];
-  placed.forEach((each, i) => (each.y = Math.max(each.y, i ? placed[i - 1].y + LINE : first)));
-  placed.reverse().forEach((each, i) => (each.y = Math.min(each.y, i ? placed[i - 1].y - LINE : last)));
-  for (const each of placed) {
-    const text = drawn("text", { x: x(1) + 10, y: each.y + 4, class: "label" }, each.text);
-    text.style.setProperty("--line", each.colour);
+  placed.forEach((label, i) => (label.y = Math.max(label.y, i ? placed[i - 1].y + LINE : first)));
+  placed.reverse().forEach((label, i) => (label.y = Math.min(label.y, i ? placed[i - 1].y - LINE : last)));
+  for (const label of placed) {
+    const text = drawn("text", { x: x(1) + 10, y: label.y + 4, class: "label" }, label.text);
+    text.style.setProperty("--line", label.colour);
     svg.append(text);
   }
 }
@@ -80,12 +80,12 @@ function panelElement(panel, width, height) {
       back.style.stroke = line.colour;
       svg.append(back);
     }
-    const level = line[key].reduce((sum, each) => sum + each, 0) / line[key].length;
+    const level = line[key].reduce((sum, height) => sum + height, 0) / line[key].length;
     if (coloured) labels.push({ text: `${line.name}${value(line.shares, line[key])}`, colour: line.colour, level });
   }
   if (data.random) {
     const { mean } = data.random[key];
-    const level = mean.reduce((sum, each) => sum + each, 0) / mean.length;
+    const level = mean.reduce((sum, height) => sum + height, 0) / mean.length;
     labels.push({ text: `Random${value(data.random.shares, mean)}`, colour: "currentColor", level });
   }
   names(svg, scale, labels, height);
@@ -101,9 +101,9 @@ function draw() {
   const width = Math.max(280, root.clientWidth);
   memory.width = width;
   const beside = width >= 760;
-  const each = beside ? Math.floor((width - 16) / 2) : width;
+  const plot = beside ? Math.floor((width - 16) / 2) : width;
   const plots = element("div", "plots");
-  plots.append(...PANELS.map((_, panel) => panelElement(panel, each, 340)));
+  plots.append(...PANELS.map((_, panel) => panelElement(panel, plot, 340)));
   const list = element("div", "list");
   for (const line of data.lines) {
     const chip = element("button", line.featured ? "chip featured" : "chip", line.name);
@@ -126,9 +126,9 @@ function near(id) {
 // Only the plots, so that a button keeps the focus.
 function redraw() {
   const { root } = memory;
-  const each = root.querySelector("svg")?.clientWidth;
-  if (!each) return;
-  root.querySelector(".plots").replaceChildren(...PANELS.map((_, panel) => panelElement(panel, each, 340)));
+  const plot = root.querySelector("svg")?.clientWidth;
+  if (!plot) return;
+  root.querySelector(".plots").replaceChildren(...PANELS.map((_, panel) => panelElement(panel, plot, 340)));
 }
 
 function listen(root) {

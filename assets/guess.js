@@ -90,7 +90,7 @@ function build(root, memory) {
 
 function mark(root, memory, unit) {
   const index = Number(unit.dataset.unit);
-  const others = memory.marked.filter((each) => each !== index);
+  const others = memory.marked.filter((number) => number !== index);
   memory.marked = others.length < memory.marked.length ? others : [...others, index];
   memory.moment = Math.max(Date.now(), memory.moment + 1);
   memory.stop = index;
@@ -107,19 +107,19 @@ function next(root, unit, key) {
   if (key === "End") return all[all.length - 1];
   if (key === "ArrowRight") return all[at + 1];
   if (key === "ArrowLeft") return all[at - 1];
-  const middle = (each) => {
-    const box = each.getBoundingClientRect();
+  const middle = (node) => {
+    const box = node.getBoundingClientRect();
     return [box.left + box.width / 2, box.top + box.height / 2, box.height];
   };
   const [x, y, height] = middle(unit);
   const sign = key === "ArrowDown" ? 1 : -1;
   let nearest;
   let least = Infinity;
-  for (const each of all) {
-    const [across, down] = middle(each);
+  for (const other of all) {
+    const [across, down] = middle(other);
     const ahead = sign * (down - y);
     if (ahead > height / 2 && 4 * ahead + Math.abs(across - x) < least) {
-      [nearest, least] = [each, 4 * ahead + Math.abs(across - x)];
+      [nearest, least] = [other, 4 * ahead + Math.abs(across - x)];
     }
   }
   return nearest;

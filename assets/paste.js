@@ -12,7 +12,7 @@ export default function (component) {
     parentElement.append(root);
     const listen = (event) => {
       if (!root.isConnected) return document.removeEventListener("paste", listen);
-      const file = [...(event.clipboardData?.files ?? [])].find((each) => each.type.startsWith("image/"));
+      const file = [...(event.clipboardData?.files ?? [])].find((pasted) => pasted.type.startsWith("image/"));
       const typing = event.target?.closest?.("input, textarea");
       if (!file || (typing && event.clipboardData.types.includes("text/plain"))) return;
       event.preventDefault();

@@ -22,9 +22,9 @@ function once(name, of, make) {
 }
 
 function outline(units) {
-  for (const each of memory.root.querySelectorAll(".unit.near")) each.classList.remove("near");
+  for (const node of memory.root.querySelectorAll(".unit.near")) node.classList.remove("near");
   for (const unit of units) {
-    for (const each of memory.root.querySelectorAll(`.unit[data-unit="${Number(unit)}"]`)) each.classList.add("near");
+    for (const node of memory.root.querySelectorAll(`.unit[data-unit="${Number(unit)}"]`)) node.classList.add("near");
   }
 }
 
@@ -34,7 +34,7 @@ function showScores(index) {
   memory.hover = index;
   outline(index === null ? [] : [index]);
   for (const box of memory.root.querySelectorAll(".row[data-method]")) {
-    const row = data.rows.find((each) => each.id === box.dataset.method);
+    const row = data.rows.find((row) => row.id === box.dataset.method);
     const line = box.querySelector(".score");
     if (!row || !line) continue;
     line.textContent = index === null ? resting(row) : data.removed.includes(index) ? "removed" : describe(row.cells[index]);
@@ -80,14 +80,14 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 
 // From a patch to the nearest one in the direction of an arrow key.
 function neighbour(patch, [x, y]) {
-  const middle = (each) => [each.offsetLeft + each.offsetWidth / 2, each.offsetTop + each.offsetHeight / 2];
+  const middle = (node) => [node.offsetLeft + node.offsetWidth / 2, node.offsetTop + node.offsetHeight / 2];
   const [left, top] = middle(patch);
   let nearest = null;
   let least = Infinity;
-  for (const each of patch.parentElement.querySelectorAll(".patch")) {
-    const [across, down] = [middle(each)[0] - left, middle(each)[1] - top];
+  for (const other of patch.parentElement.querySelectorAll(".patch")) {
+    const [across, down] = [middle(other)[0] - left, middle(other)[1] - top];
     const [ahead, aside] = [across * x + down * y, Math.abs(across * y) + Math.abs(down * x)];
-    if (ahead > 1 && ahead + 3 * aside < least) [nearest, least] = [each, ahead + 3 * aside];
+    if (ahead > 1 && ahead + 3 * aside < least) [nearest, least] = [other, ahead + 3 * aside];
   }
   return nearest;
 }
@@ -101,10 +101,10 @@ function move(node, key) {
     if (next) return next;
   }
   if (key === "ArrowLeft" || key === "ArrowRight") return stops[stops.indexOf(node) + (key === "ArrowRight" ? 1 : -1)];
-  const rows = [...memory.root.querySelectorAll(".row[data-method]")].filter((each) => each.offsetParent !== null);
+  const rows = [...memory.root.querySelectorAll(".row[data-method]")].filter((candidate) => candidate.offsetParent !== null);
   const same = node.dataset.unit === undefined ? ".open" : `.unit[data-unit="${node.dataset.unit}"]`;
   const others = key === "ArrowDown" ? rows.slice(rows.indexOf(row) + 1) : rows.slice(0, Math.max(0, rows.indexOf(row))).reverse();
-  return others.find((each) => each.querySelector(same))?.querySelector(same);
+  return others.find((other) => other.querySelector(same))?.querySelector(same);
 }
 
 const unitOf = (event) => event.target.closest?.(".unit") ?? null;

@@ -65,7 +65,7 @@ function detailElement(row, data) {
   if (facts.length) box.append(labelled("This result", `${row.kind}; ${facts.join("; ")}`));
   const exact = data.metrics.filter((metric) => row.metrics[metric.id]);
   if (exact.length) {
-    box.append(labelled("Metrics", exact.map((each) => `${each.name} ${row.metrics[each.id].exact}`).join(", ")));
+    box.append(labelled("Metrics", exact.map((metric) => `${metric.name} ${row.metrics[metric.id].exact}`).join(", ")));
   }
   const keys = element("p", "legend");
   for (const { colour, text } of legend) {
@@ -77,7 +77,7 @@ function detailElement(row, data) {
   box.append(scoresElement(row, data), labelled("Source", source));
   if (deviations.length) {
     const list = element("ul");
-    for (const each of deviations) list.append(element("li", "", each));
+    for (const deviation of deviations) list.append(element("li", "", deviation));
     box.append(element("p", "label", "Deviations from the paper"), list);
   }
   return box;
@@ -211,11 +211,11 @@ function drawRows(root, data) {
   const common = [data.labels, data.segments, data.removed, data.metrics, data.random, data.image, data.evidence];
   const shared = JSON.stringify(common);
   const make = (row) => once(`row ${row.id}`, [row, memory.open.has(row.id), shared], () => rowElement(row, data));
-  for (const [place, each] of groupsOf(data.rows).entries()) {
-    const key = `${each.group} ${each.title}`;
-    if (each.title) nodes.push(once(`group ${place}`, [each.title, each.meaning], () => groupHead(each)));
-    nodes.push(...each.rows.filter((row) => row.featured).map(make));
-    const others = each.rows.filter((row) => !row.featured);
+  for (const [place, group] of groupsOf(data.rows).entries()) {
+    const key = `${group.group} ${group.title}`;
+    if (group.title) nodes.push(once(`group ${place}`, [group.title, group.meaning], () => groupHead(group)));
+    nodes.push(...group.rows.filter((row) => row.featured).map(make));
+    const others = group.rows.filter((row) => !row.featured);
     if (!others.length) continue;
     const names = others.map((row) => row.name);
     nodes.push(once(`more ${place}`, [key, names, memory.more.has(key)], () => moreElement(key, others)));

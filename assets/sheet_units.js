@@ -54,7 +54,7 @@ function imageElement(row, data) {
     }
     box.append(node);
   }
-  for (const each of data.evidence.boxes) box.append(positioned(element("div", "true"), each));
+  for (const place of data.evidence.boxes) box.append(positioned(element("div", "true"), place));
   return box;
 }
 

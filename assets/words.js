@@ -34,7 +34,7 @@ function checksElement(entry, questions) {
 
 function listElement(className, items) {
   const list = element("ul", className);
-  for (const each of items) list.append(element("li", "", each));
+  for (const item of items) list.append(element("li", "", item));
   return list;
 }
 
@@ -57,11 +57,11 @@ function aboutElement(entry, questions, open) {
     const details = entry.checks.map((check, number) => `${questions[number]}: ${check.answer}. ${check.detail}`);
     box.append(listElement("details", details), mentionsElement(entry));
   }
-  for (const each of entry.about) {
+  for (const narrator of entry.about) {
     const head = element("p", "narrator");
-    head.append(element("b", "", each.name), ` ${each.idea} ${each.caution}`);
-    box.append(head, element("p", "", [each.reading, each.seconds].filter(Boolean).join(" ")));
-    if (each.deviations.length) box.append(element("p", "", "Deviations from the paper:"), listElement("", each.deviations));
+    head.append(element("b", "", narrator.name), ` ${narrator.idea} ${narrator.caution}`);
+    box.append(head, element("p", "", [narrator.reading, narrator.seconds].filter(Boolean).join(" ")));
+    if (narrator.deviations.length) box.append(element("p", "", "Deviations from the paper:"), listElement("", narrator.deviations));
   }
   return box;
 }
@@ -82,7 +82,7 @@ function headElements(questions) {
   const box = element("div", "entry head");
   box.setAttribute("aria-hidden", "true"); // every answer has its question with it
   const checks = element("div", "checks");
-  for (const each of questions) checks.append(element("span", "check", each));
+  for (const question of questions) checks.append(element("span", "check", question));
   box.append(element("span", "who"), element("span", "sentence"), checks);
   return box;
 }
@@ -90,8 +90,8 @@ function headElements(questions) {
 function reasonsElement({ reasons, whose }) {
   const box = element("div", "people");
   box.append(element("div", "whose", whose));
-  for (const each of reasons) {
-    const quote = element("blockquote", "", each);
+  for (const reason of reasons) {
+    const quote = element("blockquote", "", reason);
     quote.dir = "auto";
     box.append(quote);
   }
@@ -110,8 +110,8 @@ export default function (component) {
     const near = (event) => {
       const units = event?.target.closest?.("[data-units]")?.dataset.units.split(" ") ?? [];
       window.dispatchEvent(new CustomEvent("crosslight-units", { detail: units.map(Number) })); // the score sheet listens
-      for (const each of root.querySelectorAll("[data-units]")) {
-        each.classList.toggle("near", each.dataset.units.split(" ").some((unit) => units.includes(unit)));
+      for (const node of root.querySelectorAll("[data-units]")) {
+        node.classList.toggle("near", node.dataset.units.split(" ").some((unit) => units.includes(unit)));
       }
     };
     root.addEventListener("pointerover", near);

@@ -310,9 +310,9 @@ def mean_of_pairs(
     tables = [np.stack([table(item, *pair) for pair in defined]) for item in counted]  # (pairs, …) each
 
     def mean(summed: Table) -> Table:
-        each = np.stack([statistic(summed[:, number]) for number in range(len(defined))])  # (pairs, R)
-        known = ~np.isnan(each)
-        total: Table = np.where(known, each, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        statistics = np.stack([statistic(summed[:, number]) for number in range(len(defined))])  # (pairs, R)
+        known = ~np.isnan(statistics)
+        total: Table = np.where(known, statistics, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
         return np.where(known.any(axis=0), total, np.nan)
 
     return bounded(name, float(np.mean(list(defined.values()))), tables, mean)

@@ -249,8 +249,8 @@ class _Row:
     def _mean_scores(self, model: FrozenModel, smooth: int, reasons: Reasons) -> dict[str, Scores]:
         """Return the scores, each method's averaged over noisy copies after every map is scaled to length 1."""
         copies = noisy_copies(model, smooth, self.decision.settings.seed) if smooth else (model,)
-        each = [self._scores(copy, self.decision, self.explained, reasons) for copy in copies]
-        return {method: _mean([scores[method] for scores in each]) for method in each[0] if method not in reasons}
+        by_copy = [self._scores(copy, self.decision, self.explained, reasons) for copy in copies]
+        return {method: _mean([scores[method] for scores in by_copy]) for method in by_copy[0] if method not in reasons}
 
     def _with_planted_word(self, original: Example) -> tuple[Encoding, int, int]:
         """Return the input with one more word, the number of its unit, and the position of its token."""

@@ -91,9 +91,9 @@ def other_sets(words: Sequence[int], mentioned: Sequence[int], seed: int, draws:
         return [combination for combination in combinations(words, len(mentioned)) if combination != tuple(mentioned)]
     rng, drawn = np.random.default_rng(seed), dict[tuple[int, ...], None]()
     while len(drawn) < draws:
-        each = tuple(sorted(rng.choice(words, len(mentioned), replace=False).tolist()))
-        if each != tuple(mentioned):
-            drawn[each] = None
+        words_drawn = tuple(sorted(rng.choice(words, len(mentioned), replace=False).tolist()))
+        if words_drawn != tuple(mentioned):
+            drawn[words_drawn] = None
     return list(drawn)
 
 

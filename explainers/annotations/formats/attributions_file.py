@@ -140,11 +140,11 @@ def _read(rows: Iterable[object], read: Callable[[Content], ForeignAttribution])
         try:
             if isinstance(row, DataUnavailable):
                 raise row
-            each = read(json_object(row, "an object"))
-            key = (each.example.text, each.example.pair, each.method)
+            attribution = read(json_object(row, "an object"))
+            key = (attribution.example.text, attribution.example.pair, attribution.method)
             if key in attributions:
-                raise DataUnavailable(f"The method {each.method} is there twice for this text.")
-            attributions[key] = each
+                raise DataUnavailable(f"The method {attribution.method} is there twice for this text.")
+            attributions[key] = attribution
         except (DataUnavailable, ValueError) as error:
             bad.append(BadRow(number, str(error)))
     return ForeignFile(tuple(attributions.values()), tuple(bad))

@@ -66,8 +66,8 @@ class Qwen2Vl(FusionNetwork):
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
-        each = self.config.vision_config.spatial_merge_size**2  # embedded patches in a row are one of the model's
-        scale = None if patches is None else patches.flatten(1).repeat_interleave(each, dim=1)
+        merged = self.config.vision_config.spatial_merge_size**2  # embedded patches in a row are one of the model's
+        scale = None if patches is None else patches.flatten(1).repeat_interleave(merged, dim=1)
         visual = cast(Any, self.base_model).visual
         with multiplied(self.table, words), multiplied(visual.patch_embed, scale):
             yield

@@ -178,9 +178,9 @@ def noise_table(passes: Sequence[Passed]) -> str:
 
     def chosen_of(number: int) -> TableColumn[tuple[int, str]]:
         def share(row: tuple[int, str]) -> str | None:
-            each = found.get((*row, number))
-            paid = f"{each.paid:.0f}: " if each and number == PAID else ""
-            return paid + interval_cell(each.share) if each else None
+            passed = found.get((*row, number))
+            paid = f"{passed.paid:.0f}: " if passed and number == PAID else ""
+            return paid + interval_cell(passed.share) if passed else None
 
         return TableColumn("paid" if number == PAID else f"chosen of {number}", share)
 

@@ -60,9 +60,11 @@ def candidate_values(row: Row, lines: Mapping[str, Sequence[Sequence[int]]]) -> 
     full = row["p"] / UNIT_OF_P
     by_candidate: dict[str, Floats] = {}
     for name, candidate in candidates().items():
-        each = {erasure: candidate(at_percents(some, row["units"]), full) for erasure, some in lines.items()}
-        by_candidate |= {f"{name}, {erasure}": value for erasure, value in each.items()}
-        by_candidate[f"{name}, {AVERAGED}"] = np.mean([value[: _fewest(each)] for value in each.values()], axis=0)
+        by_operator = {erasure: candidate(at_percents(some, row["units"]), full) for erasure, some in lines.items()}
+        by_candidate |= {f"{name}, {erasure}": value for erasure, value in by_operator.items()}
+        by_candidate[f"{name}, {AVERAGED}"] = np.mean(
+            [value[: _fewest(by_operator)] for value in by_operator.values()], axis=0
+        )
     if "limits" in row:
         by_candidate["T normalised, mask"] = _normalised(row, at_percents(lines["mask"], row["units"]), full)
     return by_candidate

@@ -81,14 +81,14 @@ def explanations(row: Row) -> dict[str, Scores]:
 def values(rows: Sequence[Row], measure: str) -> dict[str, Floats]:
     """Map each rule to the measure of every row, (rows,), with the exact expectation of a random order."""
     score = MEASURES[measure]
-    each = [
+    by_row = [
         {
             **{name: score(scores, row["planted"]) for name, scores in explanations(row).items()},
             "random": len(row["planted"]) / row["units"] if measure == "precision" else 0.5,
         }
         for row in rows
     ]
-    return {name: np.array([some[name] for some in each]) for name in each[0]} if each else {}
+    return {name: np.array([some[name] for some in by_row]) for name in by_row[0]} if by_row else {}
 
 
 def difference(values: Mapping[str, Floats], one: str, other: str) -> Interval:

@@ -55,12 +55,12 @@ ARGUMENTS = [
 PROBE = """
 (() => {
   const moments = (window.moments = {});
-  const shadows = (node) => [...node.querySelectorAll("*")].map((each) => each.shadowRoot).filter(Boolean);
+  const shadows = (node) => [...node.querySelectorAll("*")].map((element) => element.shadowRoot).filter(Boolean);
   const roots = (node) => [node, ...shadows(node).flatMap(roots)];
   const all = (selector) => roots(document).flatMap((root) => [...root.querySelectorAll(selector)]);
   const look = () => {
     const methods = all("[data-method][data-status]");
-    const done = methods.length > 0 && methods.every((each) => each.dataset.status === "done");
+    const done = methods.length > 0 && methods.every((row) => row.dataset.status === "done");
     const answer = all(".answer:is(.supported, .open)").length > 0;
     const states = {
       "main part": all("[data-testid=stMain]").length > 0,
