@@ -6,7 +6,7 @@ How methods and settings are called in the comparison with other packages.
 from dataclasses import dataclass
 from importlib.metadata import version
 
-INSIDE = "explainers.evaluation.peers.inside"
+INSIDE = "explainers.studies.peers.inside"
 
 
 @dataclass(frozen=True)
