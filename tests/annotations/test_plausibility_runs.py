@@ -18,7 +18,7 @@ from explainers.models.bundle_cards import BUNDLES
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.settings import Settings
 from explainers.studies.cards.model_card import model_card
-from explainers.studies.plausibility.measure import (
+from explainers.studies.plausibility import (
     FILE,
     PLAUSIBILITY_FILE,
     PlausibilityPlan,

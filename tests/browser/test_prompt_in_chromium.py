@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from app.model_pool import ROOTS_VARIABLE
 from explainers.installation import STORE_VARIABLE
 from explainers.models.prompt import Prompt, save_prompt, split_name
-from explainers.studies.architectures.measure import WORDS, tokenizer_of
+from explainers.studies.architectures import WORDS, tokenizer_of
 from tests.browser.conftest import Visit as Window
 from tests.browser.conftest import press_until, running_app
 from tests.models.prompted.conftest import KINDS, language_model

@@ -28,8 +28,8 @@ from explainers.models.bundle_cards import bundle_names
 from explainers.models.catalog import fingerprint, load
 from explainers.results.answer import CONSENSUS
 from explainers.results.settings import Settings
-from explainers.studies.stored_results import command as command
-from explainers.studies.stored_results.command import computed, differences, with_narrator
+from explainers.studies import stored_results as command
+from explainers.studies.stored_results import computed, differences, with_narrator
 from explainers.training.artifacts import not_fitted, runnable_narrators
 from tests.fitted_version import fitted_version
 

@@ -20,7 +20,7 @@ import pytest
 
 from explainers.models.bundle_cards import bundle_names
 from explainers.results.answer import CONSENSUS
-from explainers.studies.stored_results.command import same
+from explainers.studies.stored_results import same
 
 HERE = Path(__file__).parent
 HINT = "If the change is meant, record it: PYTHONPATH=. .venv/bin/python tests/contracts/record.py"

@@ -18,7 +18,7 @@ from explainers.metrics.spec import MetricSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES
-from explainers.studies.cards.method_tables import (
+from explainers.studies.cards.command import (
     BEGIN,
     END,
     METHODS_DOCUMENT,

@@ -8,9 +8,8 @@ from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
 from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
-from explainers.studies.equal_calls import measure as module
-from explainers.studies.equal_calls.command import write_equal_calls
-from explainers.studies.equal_calls.measure import EqualCalls, equal_calls, equal_calls_document
+from explainers.studies import equal_calls as module
+from explainers.studies.equal_calls import EqualCalls, equal_calls, equal_calls_document, write_equal_calls
 
 LONG = "the film was not good but the plot was fine"
 METHODS = ["faml", "faml:comp", "lime", "kernel_shap"]

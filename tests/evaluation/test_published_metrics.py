@@ -12,8 +12,7 @@ from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.papers.definitions import PUBLISHED
 from explainers.results.settings import Settings
-from explainers.studies.published_metrics.command import published_markdown
-from explainers.studies.published_metrics.measure import measure_published, published_rows
+from explainers.studies.published_metrics import measure_published, published_markdown, published_rows
 
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot") for word in ("good", "bad", "dull")]
 
@@ -53,7 +52,7 @@ def test_a_method_that_fails_has_a_reason(bert: FrozenModel, monkeypatch: pytest
     def failing(*_args: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.studies.published_metrics.measure.final_attribution", failing)
+    monkeypatch.setattr("explainers.studies.published_metrics.final_attribution", failing)
     row, *_ = published_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
     assert row == {"method": "occlusion", "inputs": 0, "reason": "Internal error in Crosslight (RuntimeError)."}
     assert "| Occlusion | failed: Internal error in Crosslight (RuntimeError). |" in published_markdown({"rows": [row]})

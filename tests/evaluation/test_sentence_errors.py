@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from explainers.narrative.text_metrics import sentence_bleu
-from explainers.studies.narratives.errors import error_sections, sentence_errors
+from explainers.studies.narratives import error_sections, sentence_errors
 
 LABELS = ("entailment", "neutral", "contradiction")
 GIVEN = "the dog runs over the green field today"

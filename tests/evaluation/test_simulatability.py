@@ -27,8 +27,13 @@ from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import from_package
 from explainers.results.settings import Settings
-from explainers.studies.simulatability.measure import padded, present, simulatability_rows
-from explainers.studies.simulatability.table import simulatability_markdown, with_student_gains
+from explainers.studies.simulatability import (
+    padded,
+    present,
+    simulatability_markdown,
+    simulatability_rows,
+    with_student_gains,
+)
 
 WORDS = ("good", "bad", "dull", "very good", "not bad")
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot", "end", "joke") for word in WORDS] * 2
@@ -142,7 +147,7 @@ def test_a_method_that_fails_has_a_reason(
     def failing(*_args: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.studies.simulatability.measure.final_attribution", failing)
+    monkeypatch.setattr("explainers.studies.simulatability.final_attribution", failing)
     rows = simulatability_rows(
         bert, INPUTS, select(["occlusion"]), Settings(), states, shown=10, students=1, progress=print
     )

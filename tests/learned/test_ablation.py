@@ -11,7 +11,7 @@ from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
-from explainers.studies.ablations.measure import (
+from explainers.studies.ablations import (
     ABLATIONS,
     SHARES,
     Ablated,

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from explainers.errors import ExplanationError
-from explainers.studies.identifiability import measure
-from explainers.studies.identifiability.measure import (
+from explainers.studies import identifiability
+from explainers.studies.identifiability import (
     PROCESSES,
     Kind,
     Process,
@@ -110,7 +110,7 @@ def test_only_the_prior_that_reads_a_finds_the_latents_of_the_segments_themselve
 
 
 def test_the_report_is_a_json_file_and_a_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "experiment", lambda seeds: experiment(seeds, epochs=1, samples=512))
+    monkeypatch.setattr(identifiability, "experiment", lambda seeds: experiment(seeds, epochs=1, samples=512))
     result = report(2, tmp_path / "new")
     assert json.loads((tmp_path / "new" / "result.json").read_text()) == result
     assert (tmp_path / "new" / "identifiability.png").read_bytes().startswith(b"\x89PNG")

@@ -12,8 +12,8 @@ from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.fitting_loop import LearnedTraining
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.frozen_model import FrozenModel
-from explainers.studies.tuning import measure
-from explainers.studies.tuning.measure import SELECTIONS, TUNING, best, search, tuning_section
+from explainers.studies import tuning
+from explainers.studies.tuning import SELECTIONS, TUNING, best, search, tuning_section
 
 ENDS = ("good", "bad", "dull", "unwatchable")
 TEXTS = tuple(f"the {subject} was {end} !" for end in ENDS for subject in ("film", "plot", "a film", "dull plot"))
@@ -24,7 +24,7 @@ WEIGHTS = {"lambda_p", "lambda_inv", "lambda_a"}
 @pytest.fixture
 def items(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> list[LearningExample]:
     for name, value in (("TEXTS", 10), ("VALIDATION", 3), ("EPOCHS", 1)):
-        monkeypatch.setattr(measure, name, value)
+        monkeypatch.setattr(tuning, name, value)
     return encode_for_learning(bert, [Example(text) for text in TEXTS])
 
 
@@ -68,7 +68,7 @@ def test_trials_are_short_and_have_the_settings_that_are_written(
         folders.append((recipe, len(texts), len(validation)))
         return fit(recipe, model, texts, validation, folder)
 
-    monkeypatch.setattr(measure, "fit", noted)
+    monkeypatch.setattr(tuning, "fit", noted)
     result = search(bert, items, items, trials=1, seed=4, log=tmp_path / "trials.jsonl")
     for (recipe, texts, validation), trial in zip(folders, result["trials"], strict=True):
         assert (texts, validation, recipe.epochs, recipe.seed) == (10, 3, 1, 4)
@@ -87,7 +87,7 @@ def test_the_command_writes_a_table_from_which_the_card_is_made(
     hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("TEXTS", 8), ("VALIDATION", 3), ("EPOCHS", 1)):
-        monkeypatch.setattr(measure, name, value)
+        monkeypatch.setattr(tuning, name, value)
     data, out = tmp_path / "texts.txt", tmp_path / "out"
     data.write_text("\n".join(f"{text} {number}" for number in range(2) for text in TEXTS), encoding="utf-8")
     arguments = ("--model", str(hub_folder), "--data", str(data), "--trials", "1", "--out", str(out))

@@ -19,7 +19,7 @@ from explainers.models.decoder import DecoderClassifier, decoder_classifier
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import forward_with_internals
-from explainers.studies.architectures.measure import END, FAMILIES, PAD, PLANTED, SPECIAL, WORDS, Family, tokenizer_of
+from explainers.studies.architectures import END, FAMILIES, PAD, PLANTED, SPECIAL, WORDS, Family, tokenizer_of
 
 TEXT = f"the film was {PLANTED} and very long but new"
 DECODERS = tuple(family for family in FAMILIES if family.decoder)

@@ -21,7 +21,7 @@ from explainers.models.batching import bytes_per_row
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import forward_with_internals, input_embeddings
-from explainers.studies.architectures.measure import (
+from explainers.studies.architectures import (
     CLS,
     FAMILIES,
     MASK,

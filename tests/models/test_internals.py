@@ -31,7 +31,7 @@ from explainers.models.internals import (
     word_embedding_table,
 )
 from explainers.models.meter import Meter
-from explainers.studies.architectures import measure as architectures
+from explainers.studies import architectures as architectures
 
 VOCABULARY = len(architectures.SPECIAL) + len(architectures.WORDS) + 1
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot")

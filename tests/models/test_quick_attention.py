@@ -12,7 +12,7 @@ from explainers import wrap
 from explainers.models import states
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.states import quick_attention
-from explainers.studies.architectures.measure import FAMILIES, SPECIAL, WORDS, Family, tokenizer_of
+from explainers.studies.architectures import FAMILIES, SPECIAL, WORDS, Family, tokenizer_of
 
 TEXT = "the film was very long but new and the plot seemed quite loud"
 KINDS = [family for family in FAMILIES if family.kind not in ("xlnet", "longformer")]

@@ -22,7 +22,7 @@ from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
 from explainers.results.settings import Settings
-from explainers.studies.architectures.measure import tokenizer_of
+from explainers.studies.architectures import tokenizer_of
 from tests.models.test_decoder import KINDS, network_of
 
 WORDS = ("good", "film", "but", "dull", "plot", "the", "bad", "very", "good", "film")

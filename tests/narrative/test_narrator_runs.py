@@ -27,8 +27,8 @@ from explainers.narrative.reason_sources import ReasonSource
 from explainers.narrative.sentences import NarratorItem, narrator_items
 from explainers.report.narrator_overview import trainings_of
 from explainers.results.settings import Settings
-from explainers.studies.narratives import command
-from explainers.studies.narratives.command import write_images, write_narratives
+from explainers.studies import narratives
+from explainers.studies.narratives import write_images, write_narratives
 from explainers.training.fit_spec import FitSpec
 
 Written = Callable[..., Path]
@@ -247,7 +247,7 @@ def test_images_are_numbered_as_the_items_of_the_page(tmp_path: Path) -> None:
 def test_the_page_ends_with_errors_of_all_inputs_and_their_images_are_written(
     model: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "EXAMPLES_ON_PAGE", 1)
+    monkeypatch.setattr(narratives, "EXAMPLES_ON_PAGE", 1)
     inputs = tuple(Example("a dog", "a cat", 1, ("why",), image=image(number)) for number in range(3))
     said = [f"The answer is neutral because {reason}." for reason in ("of a dog", "of a cat", "of a man")]
     runs = {"cause": [NarratorRun(tuple(said), (), (), (), ())]}

@@ -21,7 +21,7 @@ Opened = Callable[..., Page]
 @pytest.fixture
 def page(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
     """The page with a small language model and the prompt."""
-    from explainers.studies.architectures.measure import tokenizer_of
+    from explainers.studies.architectures import tokenizer_of
 
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     monkeypatch.setenv(ROOTS_VARIABLE, str(tmp_path))

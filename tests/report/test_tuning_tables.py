@@ -1,6 +1,6 @@
 from typing import Any
 
-from explainers.studies.tuning.measure import tuning_markdown
+from explainers.studies.tuning import tuning_markdown
 
 
 def trial(aopc_c: float, aopc_s: float, variant: str = "") -> dict[str, Any]:

@@ -3,16 +3,16 @@
 import pytest
 
 from explainers.models import states
-from explainers.studies.attention import measure
-from explainers.studies.attention.command import attention_document
+from explainers.studies import attention
+from explainers.studies.attention import attention_document
 
 
 def test_every_row_is_measured_and_the_threshold_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "SIZES", (measure.Size("small", 24, 1, 2),))
-    monkeypatch.setattr(measure, "TOKENS", (8, 16))
-    monkeypatch.setattr(measure, "AT_ONCE", 64)
+    monkeypatch.setattr(attention, "SIZES", (attention.Size("small", 24, 1, 2),))
+    monkeypatch.setattr(attention, "TOKENS", (8, 16))
+    monkeypatch.setattr(attention, "AT_ONCE", 64)
     before = states.LONG
-    rows = list(measure.rows())
+    rows = list(attention.rows())
     assert before == states.LONG
     assert [(row["tokens"], row["erasure"], row["masks"]) for row in rows] == [
         (8, "mask", 8), (8, "delete", 8), (16, "mask", 4), (16, "delete", 4),

@@ -12,7 +12,7 @@ from explainers.errors import ExplanationError
 from explainers.evaluation.set_spec import Shard
 from explainers.models.prompt import Prompt
 from explainers.models.prompted.model import PromptedModel
-from explainers.studies.architectures.measure import texts_of
+from explainers.studies.architectures import texts_of
 from explainers.studies.completion import measure
 from explainers.studies.completion import train as training
 from explainers.studies.completion.command import DOCUMENT, STORED
@@ -52,7 +52,7 @@ class Interrupted(Exception):
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PromptedModel:
     from explainers.installation import STORE_VARIABLE
-    from explainers.studies.architectures.measure import tokenizer_of
+    from explainers.studies.architectures import tokenizer_of
 
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     language_model("llama").save_pretrained(tmp_path / "llama")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from explainers.studies.long_texts.command import early_table, overlaps
+from explainers.studies.long_texts import early_table, overlaps
 
 
 def row(way: str, *, words: int, orders: int, leading: bool = False, seconds: float = 6.0) -> dict[str, Any]:

@@ -12,10 +12,9 @@ from explainers.installation import ASSETS
 from explainers.methods.registry import base_id, method_spec
 from explainers.report.papers import comparison, table
 from explainers.report.papers.comparison import METRICS, Compared, PublishedTable, TableResult, read_tables, verdict
-from explainers.studies.papers import data_sets
-from explainers.studies.papers.data_sets import PAPER_SETS
-from explainers.studies.papers.measure import EMBEDDED, FITTED, METHODS, gains_of
-from explainers.studies.published_metrics.measure import PublishedValues
+from explainers.studies import papers
+from explainers.studies.papers import EMBEDDED, FITTED, METHODS, PAPER_SETS, gains_of
+from explainers.studies.published_metrics import PublishedValues
 
 
 def interval(mean: float, half: float = 0.01) -> dict[str, float]:
@@ -104,7 +103,7 @@ def written(path: Path, lines: list[str]) -> None:
 
 def test_parts_have_no_text_in_common_and_do_not_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in {"TRAIN": 40, "VALIDATION": 10, "TEST": 20, "UNLABELLED": 15}.items():
-        monkeypatch.setattr(data_sets, name, size)
+        monkeypatch.setattr(papers, name, size)
     lines = [f"headline number {number}\t{number % 2}" for number in range(100)]
     written(tmp_path / "clickbait/all.tsv.gz", ["text\tlabel", *lines, lines[0], "short\t1"])
     splits = PAPER_SETS["clickbait"].splits(tmp_path)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from explainers.models.frozen_model import FrozenModel
-from explainers.studies.reliability import measure as study
-from explainers.studies.reliability.measure import Judged, Result, auroc, bins, document, fit, quality
+from explainers.studies import reliability as study
+from explainers.studies.reliability import Judged, Result, auroc, bins, document, fit, quality
 
 
 def sentences(telling: bool, n: int = 240) -> list[Judged]:

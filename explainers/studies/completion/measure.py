@@ -22,7 +22,7 @@ from explainers.models.prediction_cache import PredictionCache
 from explainers.models.prompted.model import PromptedModel
 from explainers.results.comparison import Comparison
 from explainers.results.settings import Settings
-from explainers.studies.masking.measure import without_weights
+from explainers.studies.masking import without_weights
 from explainers.training.artifacts import available_artifacts
 
 METRICS = ("aopc_c", "aopc_s")

@@ -9,7 +9,7 @@ from explainers.datasets.user_texts import read_texts
 from explainers.learned.fit import held_out
 from explainers.learned.fit_pace import measured_pace
 from explainers.learned.recipes import RECIPES, recipe_of
-from explainers.studies.attention.measure import SIZES, encoder
+from explainers.studies.attention import SIZES, encoder
 
 TEXTS = 1000
 

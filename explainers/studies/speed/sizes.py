@@ -32,7 +32,7 @@ from explainers.models.precision import Precision
 from explainers.results.decision import Decision
 from explainers.results.events import MethodResult
 from explainers.results.settings import Settings
-from explainers.studies.masking.measure import without_weights
+from explainers.studies.masking import without_weights
 from explainers.studies.speed.measure import seconds
 
 SAMPLES, STEPS = 500, 50

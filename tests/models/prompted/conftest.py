@@ -12,7 +12,7 @@ from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from explainers.installation import STORE_VARIABLE
 from explainers.models.prompt import Prompt
-from explainers.studies.architectures.measure import FAMILIES, SPECIAL, WORDS, tokenizer_of
+from explainers.studies.architectures import FAMILIES, SPECIAL, WORDS, tokenizer_of
 
 KINDS = {family.kind: family for family in FAMILIES if family.decoder}
 CHAT = "{% for message in messages %}the {{ message['content'] }} very {% endfor %}"

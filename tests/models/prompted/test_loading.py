@@ -26,7 +26,7 @@ from explainers.models.text.base_weights import sha256
 from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
 from explainers.report.text import class_words_line, class_words_warning
-from explainers.studies.architectures.measure import FAMILIES
+from explainers.studies.architectures import FAMILIES
 from tests.models.prompted.conftest import CHAT, KINDS
 
 TEXT = "the plot seemed quite loud but the music felt bright"

@@ -1,0 +1,216 @@
+"""The studies that measure every method on a data set: consistency, simulatability, published metrics, plausibility."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explainers.commands.options import (
+    AsJson,
+    DeviceName,
+    ExplainedUnder,
+    InputCount,
+    ModelName,
+    QuickMethods,
+    Samples,
+    SamplingName,
+    Seed,
+    SplitName,
+    Steps,
+    UnitName,
+    UnseenData,
+    Yes,
+    downloads,
+    show_progress,
+    split_ids,
+    user_errors,
+)
+from explainers.results.settings import EVALUATED_SAMPLING, Settings
+
+
+def consistency_command(
+    model: ModelName = "sst2",
+    data: UnseenData = None,
+    split: SplitName = "test",
+    n: InputCount = 150,
+    methods: QuickMethods = "",
+    erasure: ExplainedUnder = "mask",
+    unit: UnitName = "word",
+    samples: Samples = 500,
+    sampling: SamplingName = EVALUATED_SAMPLING,
+    steps: Steps = 50,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/consistency"),
+    device: DeviceName = "auto",
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Measure CONS of every method: are inputs that the model represents alike explained alike?"""
+    with user_errors(), downloads(yes=yes):
+        from explainers.evaluation.data_set import explained_set
+        from explainers.report.quantities import CONSISTENCY
+        from explainers.results.manifest import strict_json
+        from explainers.results.settings import checked_settings
+        from explainers.studies.consistency import consistency_markdown, consistency_rows
+
+        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
+        ids = tuple(filter(None, split_ids(methods)))
+        explained = explained_set("consistency", model, data, split, n, ids, settings, device)
+        rows = consistency_rows(explained.model, explained.inputs, explained.specs, settings, show_progress)
+        table = {**explained.record, "rows": rows}
+        out.mkdir(parents=True, exist_ok=True)
+        (out / CONSISTENCY).write_text(strict_json(table) + "\n", encoding="utf-8")
+        typer.echo(strict_json(table) if json_ else consistency_markdown(table))
+
+
+def simulatability_command(
+    model: ModelName = "sst2",
+    data: UnseenData = None,
+    split: SplitName = "test",
+    n: InputCount = 0,
+    methods: QuickMethods = "",
+    erasure: ExplainedUnder = "mask",
+    unit: UnitName = "word",
+    samples: Samples = 500,
+    sampling: SamplingName = EVALUATED_SAMPLING,
+    steps: Steps = 50,
+    seed: Seed = 0,
+    shown: Annotated[int, typer.Option(min=1, help="Inputs from which a student learns.")] = 30,
+    students: Annotated[int, typer.Option(min=1, help="Students, each with inputs of its own.")] = 10,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/simulatability"),
+    device: DeviceName = "auto",
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Measure SIM of every method: does a student who is told its explanations answer as the model more often?"""
+    with user_errors(), downloads(yes=yes):
+        from explainers.evaluation.data_set import explained_set
+        from explainers.learned.student import unit_states
+        from explainers.report.quantities import SIMULATABILITY
+        from explainers.results.manifest import strict_json
+        from explainers.results.settings import checked_settings
+        from explainers.studies.simulatability import simulatability_markdown, simulatability_rows
+
+        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
+        ids = tuple(filter(None, split_ids(methods)))
+        command = f"simulatability --shown {shown} --students {students}"
+        explained = explained_set(command, model, data, split, n, ids, settings, device)
+        rows = simulatability_rows(
+            explained.model,
+            explained.inputs,
+            explained.specs,
+            settings,
+            unit_states(),
+            shown=shown,
+            students=students,
+            progress=show_progress,
+        )
+        table = {**explained.record, "shown": shown, "students": students, "rows": rows}
+        out.mkdir(parents=True, exist_ok=True)
+        (out / SIMULATABILITY).write_text(strict_json(table) + "\n", encoding="utf-8")
+        typer.echo(strict_json(table) if json_ else simulatability_markdown(table))
+
+
+def published_metrics_command(
+    model: ModelName = "sst2",
+    data: UnseenData = None,
+    split: SplitName = "test",
+    n: InputCount = 150,
+    methods: QuickMethods = "",
+    erasure: ExplainedUnder = "mask",
+    unit: UnitName = "word",
+    samples: Samples = 500,
+    sampling: SamplingName = EVALUATED_SAMPLING,
+    steps: Steps = 50,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/published_metrics"),
+    device: DeviceName = "auto",
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Measure every method by the COMP and SUFF of AML, CIMI and CIEM, each as its authors define them."""
+    with user_errors(), downloads(yes=yes):
+        from explainers.evaluation.data_set import explained_set
+        from explainers.results.manifest import strict_json
+        from explainers.results.settings import checked_settings
+        from explainers.studies.published_metrics import PUBLISHED_METRICS, published_markdown, published_rows
+
+        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
+        ids = tuple(filter(None, split_ids(methods)))
+        explained = explained_set("published-metrics", model, data, split, n, ids, settings, device)
+        rows = published_rows(explained.model, explained.inputs, explained.specs, settings, show_progress)
+        table = {**explained.record, "rows": rows}
+        out.mkdir(parents=True, exist_ok=True)
+        (out / PUBLISHED_METRICS).write_text(strict_json(table) + "\n", encoding="utf-8")
+        typer.echo(strict_json(table) if json_ else published_markdown(table))
+
+
+DEFAULT_METHODS = "aml,cimi,ciem,ivra,gradient_x_input,integrated_gradients,occlusion,lime,kernel_shap"
+
+
+def plausibility_command(
+    data: Annotated[
+        Path, typer.Option(help="The unpacked folder of an ERASER data set, or a .csv, .jsonl or .parquet of items.")
+    ],
+    model: ModelName = "sst2",
+    split: Annotated[str, typer.Option(help="train, val or test of an ERASER data set.")] = "test",
+    n: Annotated[int, typer.Option(min=0, help="Number of items, taken at random by the seed; 0 takes all.")] = 0,
+    methods: Annotated[str, typer.Option(help="Method ids, separated by commas.")] = DEFAULT_METHODS,
+    costly: Annotated[
+        int, typer.Option(min=0, help="Number of items for methods that ask the model more than 10 times per item.")
+    ] = 20,
+    erasure: ExplainedUnder = "mask",
+    unit: UnitName = "word",
+    samples: Samples = 500,
+    sampling: SamplingName = "shared",
+    steps: Steps = 50,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results; an interrupted run continues.")] = Path(
+        "runs/plausibility"
+    ),
+    device: DeviceName = "auto",
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Measure how well each method agrees with human rationales, beside what chance would reach."""
+    with user_errors(), downloads(yes=yes):
+        from explainers.annotations.formats.items_file import read_items
+        from explainers.methods.registry import select
+        from explainers.models.catalog import load
+        from explainers.results.manifest import strict_json
+        from explainers.results.settings import checked_settings
+        from explainers.studies.plausibility import (
+            PLAUSIBILITY_FILE,
+            TABLE_FILE,
+            PlausibilityPlan,
+            measure_plausibility,
+            plausibility_markdown,
+            plausibility_table,
+        )
+        from explainers.training.artifacts import check_fitted
+
+        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
+        specs = select(split_ids(methods))
+        frozen = load(model, device=device)
+        check_fitted(frozen.name, frozen.version, specs)
+        imported = read_items(data, split, frozen.labels)
+        for problem in imported.problems():
+            show_progress(problem)
+        items = imported.sample(n, seed)
+        measured = measure_plausibility(frozen, items, PlausibilityPlan(specs, settings, costly), out, show_progress)
+        command = command_line(model, split, n, methods, costly, settings)
+        table = plausibility_table(frozen, measured, settings, command, f"{data.name} {split}", len(items))
+        (out / PLAUSIBILITY_FILE).write_text(strict_json(table) + "\n", encoding="utf-8")
+        markdown = plausibility_markdown(table)
+        (out / TABLE_FILE).write_text(markdown + "\n", encoding="utf-8")
+        typer.echo(strict_json(table) if json_ else markdown)
+
+
+def command_line(model: str, split: str, n: int, methods: str, costly: int, settings: Settings) -> str:
+    """What to type to repeat it, on one line."""
+    words = ["python -m explainers study plausibility --data DIR", f"--model {model} --split {split} --n {n}"]
+    words += [f"--methods {methods}"] if methods != DEFAULT_METHODS else []
+    words += [f"--costly {costly} --samples {settings.samples} --sampling {settings.sampling} --steps {settings.steps}"]
+    words += [f"--erasure {settings.erasure}"] if settings.erasure != "mask" else []
+    words += [f"--unit {settings.unit}"] if settings.unit != "word" else []
+    return " ".join([*words, f"--seed {settings.seed}"])

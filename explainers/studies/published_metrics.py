@@ -1,0 +1,142 @@
+"""Every method on a data set by the metrics of the papers as published."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from explainers.comparison.decision import card_of
+from explainers.comparison.runner import example_of, failure
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable
+from explainers.evaluation.measurement import Scores, control_scores, final_attribution, predicted_class
+from explainers.methods.registry import applicable
+from explainers.methods.spec import MethodSpec
+from explainers.metrics.bootstrap import Interval, mean_interval
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.prediction_cache import PredictionCache
+from explainers.report.evaluation_tables import METHOD
+from explainers.report.papers.definitions import PUBLISHED, PublishedMetric
+from explainers.report.papers.table import DEFINITIONS
+from explainers.report.tables import Table, TableColumn, plus_minus
+from explainers.results.decision import Decision
+from explainers.results.settings import Settings
+
+PUBLISHED_METRICS = "published_metrics.json"  # in a bundle's folder and in that of a run
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class PublishedValues:
+    """By method and control a value per metric for each input, in the same order for all; or the reason for a failure
+    on one of them."""
+
+    values: dict[str, list[dict[str, float]]]
+    reasons: dict[str, str]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per method and control with an interval per metric, or the reason why there is none."""
+        return [_row(method, mine, self.reasons.get(method, "")) for method, mine in self.values.items()]
+
+    def gains(self, method: str) -> dict[str, dict[str, Interval]]:
+        """By other method and metric, the paired difference of `method` to it over the inputs, positive where `method`
+        is better; without those that failed on an input."""
+        mine = self.values[method]
+        better = {metric.id: 1 if metric.higher_is_better else -1 for metric in PUBLISHED}
+        return {
+            other: {
+                id: mean_interval(np.array([better[id] * (a[id] - b[id]) for a, b in zip(mine, theirs, strict=True)]))
+                for id in mine[0]
+            }
+            for other, theirs in self.values.items()
+            if other != method and len(theirs) == len(mine)
+        }
+
+
+def published_rows(
+    model: FrozenModel, inputs: Sequence[Example], specs: Sequence[MethodSpec], settings: Settings, progress: Progress
+) -> list[dict[str, Any]]:
+    """A row per method and control with an interval per metric, or the reason why there is none.
+
+    Only metrics whose operator the model has. Raises `DataUnavailable` if no input has a unit.
+    """
+    return measure_published(model, inputs, specs, settings, progress).rows()
+
+
+def measure_published(
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    specs: Sequence[MethodSpec],
+    settings: Settings,
+    progress: Progress,
+    metrics: Sequence[PublishedMetric] = PUBLISHED,
+) -> PublishedValues:
+    """Every one of the `metrics` of every method and control on every input that has a unit.
+
+    Only metrics whose operator the model has. Raises `DataUnavailable` if no input has a unit.
+    """
+    metrics = [metric for metric in metrics if metric.erasure in model.erasures]
+    values, reasons = dict[str, list[dict[str, float]]](), dict[str, str]()
+    encodings = [
+        encoding for encoding in (model.encode(example, settings.unit) for example in inputs) if encoding.units
+    ]
+    if not encodings:
+        raise DataUnavailable("None of the inputs has a word.")
+    for number, encoding in enumerate(encodings):
+        pooled = model.pooled(PredictionCache())
+        decision = Decision(card_of(model), encoding, predicted_class(pooled, encoding), settings)
+        orders = control_scores(decision)
+        for spec in applicable(specs, example_of(encoding)):
+            values.setdefault(spec.id, [])
+            try:
+                orders[spec.id] = [final_attribution(spec, pooled, decision).scores]
+            except Exception as error:  # one method must not end the others
+                reasons[spec.id] = failure(spec.id, error).reason
+        for method, several in orders.items():
+            values.setdefault(method, []).append(
+                _mean([published_values(pooled, decision, scores, metrics) for scores in several])
+            )
+        if (number + 1) % 25 == 0:
+            progress(f"{number + 1} of {len(encodings)} inputs")
+    return PublishedValues(values, reasons)
+
+
+def published_values(
+    model: FrozenModel, decision: Decision, scores: Scores, metrics: Sequence[PublishedMetric]
+) -> dict[str, float]:
+    """The metrics of one explanation, by id."""
+    result = {}
+    for metric in metrics:
+        answers = MaskedPredictor(model, decision.encoding, metric.erasure)
+        curves = erasure_curves(answers, scores, decision.label, metric.points(len(scores)))
+        result[metric.id] = metric.score(curves)
+    return result
+
+
+def _mean(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {id: float(np.mean([values[id] for values in several])) for id in several[0]}
+
+
+def _row(method: str, values: Sequence[Mapping[str, float]], reason: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": method, "inputs": len(values), **({"reason": reason} if reason else {})}
+    if not values:
+        return row
+    return row | {"metrics": {id: asdict(mean_interval(np.array([value[id] for value in values]))) for id in values[0]}}
+
+
+def published_markdown(table: Mapping[str, Any]) -> str:
+    """The means by method, what each metric is, and its source."""
+    known = [metric for metric in PUBLISHED if any(metric.id in row.get("metrics", {}) for row in table["rows"])]
+    means = Table((METHOD, *map(_mean_column, known), TableColumn("inputs", _inputs)))
+    return "\n\n".join([means.markdown(table["rows"]), DEFINITIONS.markdown(known)])
+
+
+def _mean_column(metric: PublishedMetric) -> TableColumn[Mapping[str, Any]]:
+    arrow = "↑" if metric.higher_is_better else "↓"
+    return TableColumn(f"{metric.name} {arrow}", lambda row: row.get("metrics", {}).get(metric.id), plus_minus())
+
+
+def _inputs(row: Mapping[str, Any]) -> str:
+    return f"{row['inputs']:,}" if "metrics" in row else f"failed: {row['reason']}"

@@ -1,0 +1,192 @@
+"""SIM of every method on a data set: does an explanation help a student to learn what the model answers?"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explainers.attribution.controls import random_scores
+from explainers.comparison.decision import card_of
+from explainers.comparison.runner import example_of, failure
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable
+from explainers.evaluation.measurement import Scores, final_attribution, predicted_class
+from explainers.evaluation.names import NO_EXPLANATION, RANDOM, UNIFORM
+from explainers.learned.student import (
+    UnitStates,
+    answers,
+    as_shares,
+    taught,
+)
+from explainers.methods.registry import applicable
+from explainers.methods.spec import MethodSpec
+from explainers.metrics.bootstrap import difference_interval
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
+from explainers.models.prediction_cache import PredictionCache
+from explainers.report.evaluation_tables import row_name
+from explainers.report.quantities import with_student_gains
+from explainers.report.tables import Table, TableColumn, as_percent
+from explainers.results.decision import Decision
+from explainers.results.settings import Settings
+
+FEWEST = 10  # inputs for a student, and as many held out
+Progress = Callable[[str], None]
+
+
+def simulatability_rows(
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    specs: Sequence[MethodSpec],
+    settings: Settings,
+    states: UnitStates,
+    *,
+    shown: int,
+    students: int,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """A row per method and control: how often its students answer as the model, and how much more often than students
+    without explanations, with the interval over held-out inputs.
+
+    Student s learns from the inputs s·shown … (s+1)·shown; the rest is held out for all of them. A method that fails
+    for one of these inputs has the reason instead. Raises `DataUnavailable` for too few inputs.
+    """
+    encodings = [
+        encoding for encoding in (model.encode(example, settings.unit) for example in inputs) if encoding.units
+    ]
+    lessons, held_out = encodings[: shown * students], encodings[shown * students :]
+    if shown < FEWEST or len(held_out) < FEWEST:
+        raise DataUnavailable(
+            f"{students} students with {shown} inputs each and at least {FEWEST} held out cannot be had from "
+            f"{len(encodings)} inputs; a student needs {FEWEST}. Give more inputs, or change --shown and --students."
+        )
+    scores, reasons = explained_inputs(model, lessons, specs, settings, progress)
+    predicted = torch.tensor([predicted_class(model, encoding) for encoding in encodings])
+    right = {
+        method: _right(states, lessons, held_out, predicted, rows, len(model.labels), shown)
+        for method, rows in ((NO_EXPLANATION, None), *scores.items())
+    }
+    rows = [_row(method, value, right[NO_EXPLANATION]) for method, value in right.items()]
+    return rows + [{"method": method, "reason": reason} for method, reason in reasons.items()]
+
+
+def explained_inputs(
+    model: FrozenModel,
+    encodings: Sequence[Encoding],
+    specs: Sequence[MethodSpec],
+    settings: Settings,
+    progress: Progress,
+) -> tuple[dict[str, list[Scores]], dict[str, str]]:
+    """The scores of every method and control for all inputs, and why a method has none."""
+    scores: dict[str, list[Scores]] = {UNIFORM: [], RANDOM: []}
+    reasons: dict[str, str] = {}
+    for number, encoding in enumerate(encodings):
+        pooled = model.pooled(PredictionCache())
+        decision = Decision(card_of(model), encoding, predicted_class(model, encoding), settings)
+        scores[UNIFORM].append((1.0,) * len(encoding.units))
+        scores[RANDOM].append(random_scores(len(encoding.units), settings.seed + number))
+        for spec in applicable(specs, example_of(encoding)):
+            if spec.id in reasons:
+                continue
+            try:
+                scores.setdefault(spec.id, []).append(final_attribution(spec, pooled, decision).scores)
+            except Exception as error:  # one method must not end the others
+                reasons[spec.id] = failure(spec.id, error).reason
+        if (number + 1) % 25 == 0:
+            progress(f"{number + 1} of {len(encodings)} inputs explained")
+    return {method: rows for method, rows in scores.items() if method not in reasons}, reasons
+
+
+def _right(
+    states: UnitStates,
+    lessons: Sequence[Encoding],
+    held_out: Sequence[Encoding],
+    predicted: Tensor,
+    scores: Sequence[Scores] | None,
+    classes: int,
+    shown: int,
+) -> NDArray[np.float64]:
+    """Return whether each student gives the model's answer to each held-out input, (students, inputs)."""
+    test, units = states.of(held_out), present(held_out)
+    rows = []
+    for seed, start in enumerate(range(0, len(lessons), shown)):
+        some = slice(start, start + shown)
+        own_units = present(lessons[some])
+        shares = None if scores is None else as_shares(padded(scores[some], own_units), own_units)
+        weights = taught(states.of(lessons[some]), own_units, predicted[some], shares, classes, seed)
+        chosen = answers(weights, test, units)[0].argmax(1)
+        rows.append((chosen == predicted[len(lessons) :]).double().numpy())
+    return np.stack(rows)
+
+
+def present(encodings: Sequence[Encoding]) -> Tensor:
+    """(B, U), true where there is a unit."""
+    counts = torch.tensor([len(encoding.units) for encoding in encodings])
+    return torch.arange(int(counts.max())) < counts[:, None]
+
+
+def padded(scores: Sequence[Scores], units: Tensor) -> Tensor:
+    """(B, U), 0 where there is no unit."""
+    rows = torch.zeros(units.shape)
+    for row, values in zip(rows, scores, strict=True):
+        row[: len(values)] = torch.tensor(values, dtype=torch.float)
+    return rows
+
+
+def _row(method: str, right: NDArray[np.float64], without: NDArray[np.float64]) -> dict[str, Any]:
+    gain = difference_interval(right.mean(axis=0), without.mean(axis=0))
+    return {
+        "method": method,
+        "accuracy": float(right.mean()),
+        "students": [float(share) for share in right.mean(axis=1)],
+        "sim": asdict(gain) if method != NO_EXPLANATION else None,
+    }
+
+
+NAMES = {
+    RANDOM: "Random, one order per input",
+    UNIFORM: "The same score for every unit",
+    NO_EXPLANATION: "No explanation",
+}
+NOTE = (
+    "SIM (Xie et al., 2024, Eq. 6-7): a small student learns the model's predictions from a few inputs, with the "
+    "explanation as the target of its attention, and is asked about others without explanations. Accuracy: how often "
+    "it then answers as the model, mean over the students. SIM: accuracy minus that of the same students without "
+    "explanations, in percentage points; brackets hold the 95 % bootstrap interval over the held-out inputs, with the "
+    "students as they are. Over students: the same difference with its 95 % interval over students (Student's t), "
+    "with the inputs as they are. ° not clearly above 0."
+)
+
+
+def simulatability_markdown(table: Mapping[str, Any]) -> str:
+    """The table, the highest accuracy first, and how to read it."""
+    rows = sorted(with_student_gains(table["rows"]), key=lambda row: -row.get("accuracy", -1.0))
+    return "\n\n".join([TABLE.markdown(rows), NOTE])
+
+
+def _accuracy(row: Mapping[str, Any]) -> str:
+    return as_percent(row["accuracy"]) if "accuracy" in row else f"undefined: {row['reason']}"
+
+
+def _points(gain: Mapping[str, float]) -> str:
+    clear = "" if gain["low"] > 0 else "°"
+    return f"{100 * gain['mean']:+.1f}{clear} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"
+
+
+def _students(accuracies: Sequence[float]) -> str:
+    return ", ".join(map(as_percent, accuracies))
+
+
+TABLE: Table[Mapping[str, Any]] = Table(
+    (
+        TableColumn("method", lambda row: NAMES.get(row["method"]) or row_name(row["method"])),
+        TableColumn("accuracy ↑", _accuracy),
+        TableColumn("SIM ↑", lambda row: row.get("sim") or None, _points, undefined=""),
+        TableColumn("over students", lambda row: row.get("student_gain") or None, _points, undefined=""),
+        TableColumn("students", lambda row: row.get("students"), _students, undefined=""),
+    )
+)
