@@ -14,8 +14,7 @@ from app.compare.state import AUTO, CompareState
 from explainers.datasets.example import Example
 from explainers.metrics.chance import FEWEST_UNITS
 from explainers.models.inputs.encoding import TEXT_UNITS, Encoding, UnitKind
-from explainers.models.inputs.sentences import pieces_of, sentences_of
-from explainers.models.inputs.words import word_spans
+from explainers.models.inputs.words import pieces_of, sentences_of, word_spans
 from explainers.models.prompt import PromptError, prompt_named, split_name
 from explainers.models.prompted.examples import has_examples
 from explainers.report.text import counted, one_line

@@ -29,8 +29,7 @@ def train_model_command(
 ) -> None:
     """Train an embedded model and write its bundle."""
     with user_errors():
-        from explainers.models.task_spec import TrainingOptions
-        from explainers.models.tasks import make_bundle
+        from explainers.models.tasks import TrainingOptions, make_bundle
 
         options = TrainingOptions(data, out, resume, epochs, steps, rank, learning_rate or None, seed, uniform_masking)
         typer.echo(json.dumps(make_bundle(name, options), indent=2))

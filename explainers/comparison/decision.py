@@ -19,7 +19,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs import requirements
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.inputs.requirements import input_warnings, to_example
-from explainers.models.inputs.sentences import sentence_spans
+from explainers.models.inputs.words import sentence_spans
 from explainers.models.meter import Meter, TimeOver
 from explainers.models.precision import CHECKED_SHARE, NO_TIME, UsedPrecision
 from explainers.models.target import target_of

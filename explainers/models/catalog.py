@@ -21,10 +21,9 @@ from torch import nn
 from explainers.errors import ModelUnavailable
 from explainers.models.architectures import architecture_module, architectures_with
 from explainers.models.bundle_cards import BUNDLES, architecture_of, bundle_names, damaged_bundle, read_card
-from explainers.models.checks import TRIALS, check_answers, erasing_token, readable_tokens
+from explainers.models.checks import TRIALS, check_answers, erasing_token, explainable, in_our_form, readable_tokens
 from explainers.models.decoder import DecoderBase, is_decoder
 from explainers.models.encoder_decoder import EncoderBase
-from explainers.models.explainable import explainable, in_our_form
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.file_checks import load_errors
 from explainers.models.foreign.hub_transfer import DownloadNotAllowed, asking, at_most

@@ -17,10 +17,9 @@ from torch import nn
 
 from explainers.errors import ModelUnavailable
 from explainers.models.catalog import fingerprint
-from explainers.models.checks import TRIALS, check_answers, erasing_token, readable_tokens
+from explainers.models.checks import TRIALS, check_answers, erasing_token, explainable, in_our_form, readable_tokens
 from explainers.models.decoder import DecoderBase
 from explainers.models.encoder_decoder import EncoderBase
-from explainers.models.explainable import explainable, in_our_form
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.opened_tokenizer import MAX_TOKENS, OpenedTokenizer
 from explainers.models.foreign.opening_process import in_chat_format

@@ -11,8 +11,7 @@ from explainers.datasets.example import Example, Splits
 from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import DataUnavailable
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.task_spec import Task
-from explainers.models.tasks import TASKS
+from explainers.models.tasks import TASKS, Task
 
 HELD_OUT = 10  # of a set in one file, one image in so many is for validation and another one for the test
 

@@ -28,8 +28,7 @@ from explainers.methods.registry import select
 from explainers.models.bundle_cards import BUNDLES, CARD
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.task_spec import TrainingData
-from explainers.models.tasks import TASKS
+from explainers.models.tasks import TASKS, TrainingData
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
 from explainers.models.text.training import CHECKPOINT, make_text_bundle

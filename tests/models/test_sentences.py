@@ -10,8 +10,7 @@ from explainers.comparison.decision import decide
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT, TEXT_UNITS
-from explainers.models.inputs.sentences import sentence_spans, sentences_of
-from explainers.models.inputs.words import word_spans
+from explainers.models.inputs.words import sentence_spans, sentences_of, word_spans
 from explainers.results.settings import Settings
 
 TEXT = "The film was good. The plot was dull! Not bad, not good"

@@ -6,8 +6,7 @@ from functools import partial
 import pytest
 
 from explainers.models.bundle_cards import generator_noun
-from explainers.models.task_spec import TrainingOptions
-from explainers.models.tasks import TASKS, generated_example, make_bundle, task_of
+from explainers.models.tasks import TASKS, TrainingOptions, generated_example, make_bundle, task_of
 from explainers.models.text.recipe import TextModelRecipe
 
 GENERATED = [name for name, task in TASKS.items() if task.generated]

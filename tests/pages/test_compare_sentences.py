@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.compare import units
-from explainers.models.inputs.sentences import pieces_of
+from explainers.models.inputs.words import pieces_of
 from tests.pages.conftest import Page
 
 pytestmark = pytest.mark.usefixtures("small", "own_engine")

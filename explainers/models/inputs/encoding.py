@@ -24,8 +24,7 @@ from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
 from explainers.memoized import memoized
 from explainers.models.inputs.canvas import Canvas, PatchEmbeddings
-from explainers.models.inputs.sentences import sentences_of
-from explainers.models.inputs.words import word_spans
+from explainers.models.inputs.words import sentences_of, word_spans
 
 
 @dataclass(frozen=True)

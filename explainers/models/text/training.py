@@ -28,7 +28,7 @@ from explainers.datasets.example import Example, Splits
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.bundle_cards import BUNDLES, CARD
 from explainers.models.optimisation import accuracy, load_checkpoint
-from explainers.models.task_spec import TrainingData
+from explainers.models.tasks import TrainingData
 from explainers.models.text.base_weights import HUB_ID as BASE_ID
 from explainers.models.text.base_weights import SHA256 as BASE_SHA256
 from explainers.models.text.base_weights import base_folder, sha256

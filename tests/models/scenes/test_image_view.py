@@ -9,8 +9,7 @@ from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable
 from explainers.models.inputs.encoding import NO_UNIT, encode
-from explainers.models.scenes.image_view import FITTED, fit_image
-from explainers.models.scenes.model import SceneModel
+from explainers.models.scenes.model import FITTED, SceneModel, fit_image
 from explainers.models.scenes.network import split_patches
 
 GREY = [211, 211, 211]

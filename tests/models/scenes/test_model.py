@@ -14,8 +14,7 @@ from explainers.models.catalog import fingerprint
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure
 from explainers.models.meter import Meter
 from explainers.models.precision import UsedPrecision
-from explainers.models.scenes.image_view import fit_image
-from explainers.models.scenes.model import SceneModel, close_gaps
+from explainers.models.scenes.model import SceneModel, close_gaps, fit_image
 from explainers.models.scenes.network import scaled, split_patches
 from explainers.models.scenes.vocabulary import framed
 

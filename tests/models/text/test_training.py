@@ -14,8 +14,7 @@ from explainers.datasets.example import Example, Splits
 from explainers.datasets.sst2 import read_sst2
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.optimisation import accuracy
-from explainers.models.task_spec import Task, TrainingOptions
-from explainers.models.tasks import TASKS, make_bundle
+from explainers.models.tasks import TASKS, Task, TrainingOptions, make_bundle
 from explainers.models.text import training
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
