@@ -15,7 +15,7 @@ from app.evaluate.state import EXAMPLES, FILE, NO_COLUMN, SOURCES, evaluate_stat
 from app.model_info import ModelInfo
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
-from explainers.datasets.class_labels import probable_class
+from explainers.datasets.cells import probable_class
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.named import ZippedTable, zipped_table
 from explainers.datasets.labelled_rows import (

@@ -21,11 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from explainers.datasets import tables
-from explainers.datasets.class_labels import label_number, listed_classes, unsure_labels
+from explainers.datasets.cells import Rationale, label_number, listed_classes, parsed_rationale, unsure_labels
 from explainers.datasets.images.named import MOST_FILES, ImageFolder, NamedImages
-from explainers.datasets.json_lines import JSON_LINES, is_json_lines, json_lines
-from explainers.datasets.rationales import Rationale, parsed_rationale
-from explainers.datasets.tables import Record, Source
+from explainers.datasets.tables import JSON_LINES, Record, Source, is_json_lines, json_lines
 from explainers.datasets.user_texts import LONGEST, listed
 from explainers.errors import DataUnavailable
 

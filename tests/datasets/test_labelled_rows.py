@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from explainers.datasets import labelled_rows, parquet_process, tables
-from explainers.datasets.class_labels import class_number, probable_class
+from explainers.datasets.cells import class_number, probable_class
 from explainers.datasets.labelled_rows import (
     Columns,
     InputRow,

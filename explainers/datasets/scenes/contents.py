@@ -23,8 +23,16 @@ from explainers.datasets.scenes.conditions import (
     Stacked,
     Within,
 )
-from explainers.datasets.scenes.descriptions import RELATIONS, Conditions, description, within
-from explainers.datasets.scenes.parser import NONE, SOME, ParseFailure, StatementParser
+from explainers.datasets.scenes.parser import (
+    NONE,
+    RELATIONS,
+    SOME,
+    Conditions,
+    ParseFailure,
+    StatementParser,
+    description,
+    within,
+)
 from explainers.datasets.scenes.statements import Boxes, Statement
 
 

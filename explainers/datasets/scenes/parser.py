@@ -1,12 +1,13 @@
-"""A recursive-descent parser for the parts of a statement: numbers, kinds of things, locations."""
+"""A recursive-descent parser for the parts of a statement: numbers, kinds of things and descriptions of them,
+locations."""
 
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from explainers.datasets.scenes.conditions import Kind, Number
+from explainers.datasets.scenes.conditions import Condition, Kind, Number
 from explainers.datasets.scenes.world import COLOURS, SHAPES, SIZES
 
 SOME = Number("at least", 1)
@@ -145,3 +146,25 @@ class StatementParser:
         """ "At least two blue squares"; without a number there is at least one."""
         number = self.number()
         return SOME if number is None else number, self.kind(bare=bare)
+
+
+RELATIONS = {"above": "above", "on": "above", "below": "below"}
+Conditions = tuple[Condition, ...]
+
+
+def description(parser: StatementParser) -> Kind:
+    """ "Black", "a small circle touching the wall"."""
+    size = parser.accept(*SIZES)
+    colour = parser.accept(*COLOURS)
+    parser.accept("in colour", "colour")
+    shape = parser.accept("thing", *SHAPES)
+    kind = parser.placed(Kind(colour, None if shape == "thing" else shape, size))
+    if kind == Kind() or any(parser.next_is(f"and {word}") for word in (*COLOURS, *SHAPES)):
+        raise ParseFailure
+    return kind
+
+
+def within(kind: Kind, narrowed: Kind) -> Kind:
+    """The things of the kind that the narrower description fits too."""
+    narrower = {name: value for name, value in vars(narrowed).items() if value}
+    return replace(kind, **narrower)

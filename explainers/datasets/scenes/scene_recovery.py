@@ -12,8 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from explainers.datasets.scenes.drawing import HEIGHT, INKS, LEFTS, PAPER, STRIP, WIDTH, Pixels, lid
-from explainers.datasets.scenes.world import BLOCK, SHAPES, SIDE, SIZES, Scene, Thing
+from explainers.datasets.scenes.world import (
+    BLOCK,
+    HEIGHT,
+    INKS,
+    LEFTS,
+    PAPER,
+    SHAPES,
+    SIDE,
+    SIZES,
+    STRIP,
+    WIDTH,
+    Pixels,
+    Scene,
+    Thing,
+    lid,
+)
 
 MOST = 8  # things in a box
 RIM = 0.22  # pixels by which drawing programs differ about a circle's radius

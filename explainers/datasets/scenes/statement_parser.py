@@ -17,8 +17,7 @@ from functools import lru_cache
 
 from explainers.datasets.scenes.conditions import Has, Kind, Next, Number, Only
 from explainers.datasets.scenes.contents import ALL, conditions, ends_are, towers_are
-from explainers.datasets.scenes.descriptions import RELATIONS, Conditions
-from explainers.datasets.scenes.parser import NONE, SOME, ParseFailure, StatementParser
+from explainers.datasets.scenes.parser import NONE, RELATIONS, SOME, Conditions, ParseFailure, StatementParser
 from explainers.datasets.scenes.statements import (
     Boxes,
     Count,

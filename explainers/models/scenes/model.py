@@ -14,8 +14,7 @@ from torch import Tensor
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.scenes.drawing import HEIGHT, LEFTS, PAPER, WIDTH
-from explainers.datasets.scenes.world import SIDE
+from explainers.datasets.scenes.world import HEIGHT, LEFTS, PAPER, SIDE, WIDTH
 from explainers.errors import ExplanationError
 from explainers.models.batching import map_rows_in_threads, memory_errors
 from explainers.models.frozen_model import FrozenModel

@@ -17,8 +17,7 @@ from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAtte
 from transformers.models.bert.configuration_bert import BertConfig
 from transformers.models.bert.modeling_bert import BertModel
 
-from explainers.datasets.scenes.drawing import LEFTS
-from explainers.datasets.scenes.world import SIDE
+from explainers.datasets.scenes.world import LEFTS, SIDE
 from explainers.models.text.bundle import PooledClassifier
 
 PATCH = 25  # pixels of its side

@@ -27,7 +27,6 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from explainers.datasets.scenes.conditions import Hues, Kind, Level, Next, Within
-from explainers.datasets.scenes.drawing import INKS, LEFTS, PAPER, box_frame, draw
 from explainers.datasets.scenes.generator import Bank, SceneItem, generate_items
 from explainers.datasets.scenes.statements import (
     Boxes,
@@ -35,7 +34,7 @@ from explainers.datasets.scenes.statements import (
     Every,
     Unanswerable,
 )
-from explainers.datasets.scenes.world import COLOURS, SHAPES, SIDE, SIZES, Thing
+from explainers.datasets.scenes.world import COLOURS, INKS, LEFTS, PAPER, SHAPES, SIDE, SIZES, Thing, box_frame, draw
 from explainers.models.scenes.network import COLUMNS, PATCH, PATCHES, ROWS, scaled, split_patches
 from explainers.models.scenes.recipe import SceneModelRecipe
 from explainers.models.scenes.vocabulary import MASK, PAD, PATCH_ID, framed

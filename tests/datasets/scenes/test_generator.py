@@ -8,7 +8,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from explainers.datasets.scenes.conditions import NEUTRAL, Kind, Number
-from explainers.datasets.scenes.drawing import INKS, draw
 from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.scene_recovery import recover_scene
 from explainers.datasets.scenes.statements import (
@@ -17,7 +16,7 @@ from explainers.datasets.scenes.statements import (
     Every,
     Unanswerable,
 )
-from explainers.datasets.scenes.world import Scene
+from explainers.datasets.scenes.world import INKS, Scene, draw
 
 CONTENT = (
     r"\b(black|blue|yellow|small|medium|big|large|squares?|circles?|triangles?|one|two|three|four|five|six|seven|eight|"

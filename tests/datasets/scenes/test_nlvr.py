@@ -8,11 +8,10 @@ from PIL import Image
 
 from explainers.datasets.example import Example
 from explainers.datasets.scenes.conditions import CONTRADICTION, ENTAILMENT, Kind, Number
-from explainers.datasets.scenes.drawing import draw
 from explainers.datasets.scenes.nlvr import SPLITS, bank, label_of, read_nlvr
 from explainers.datasets.scenes.statement_parser import parse_statement
 from explainers.datasets.scenes.statements import Count
-from explainers.datasets.scenes.world import Scene, Thing
+from explainers.datasets.scenes.world import Scene, Thing, draw
 from explainers.errors import DataUnavailable
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "nlvr"

@@ -3,9 +3,8 @@ import random
 import numpy as np
 import pytest
 
-from explainers.datasets.scenes.drawing import draw
 from explainers.datasets.scenes.scene_recovery import recover_scene
-from explainers.datasets.scenes.world import Scene, Thing, random_scene
+from explainers.datasets.scenes.world import Scene, Thing, draw, random_scene
 
 
 @pytest.mark.parametrize("towers", [True, False])

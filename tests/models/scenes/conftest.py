@@ -10,9 +10,8 @@ from transformers.models.bert.configuration_bert import BertConfig
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.scenes.drawing import draw
 from explainers.datasets.scenes.generator import generate_items
-from explainers.datasets.scenes.world import Scene, Thing
+from explainers.datasets.scenes.world import Scene, Thing, draw
 from explainers.models.scenes import network
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.network import SceneNetwork

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from explainers.datasets.scenes.conditions import NEUTRAL, Has, Hues, Kind, Level, Next, Number, Only, Stacked, Within
-from explainers.datasets.scenes.drawing import LEFTS, PAPER, draw
 from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.statements import (
     Boxes,
@@ -14,7 +13,7 @@ from explainers.datasets.scenes.statements import (
     Unanswerable,
 )
 from explainers.datasets.scenes.wording import WordedStatement
-from explainers.datasets.scenes.world import Scene, Thing
+from explainers.datasets.scenes.world import LEFTS, PAPER, Scene, Thing, draw
 from explainers.models.scenes.network import split_patches
 from explainers.models.scenes.samples import (
     COVERED,

@@ -10,8 +10,7 @@ from typer.testing import CliRunner, Result
 
 from explainers.__main__ import app
 from explainers.datasets.example import Example
-from explainers.datasets.scenes.drawing import draw
-from explainers.datasets.scenes.world import Scene, Thing
+from explainers.datasets.scenes.world import Scene, Thing, draw
 from explainers.models.catalog import load_bundle
 from explainers.models.scenes import build
 from explainers.models.scenes.build import generated_part, make_scenes, scene_accuracy, splits

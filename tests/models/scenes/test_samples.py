@@ -5,13 +5,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.datasets.scenes.conditions import CONTRADICTION, ENTAILMENT, Kind, Number
-from explainers.datasets.scenes.drawing import draw
 from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.scene_recovery import recover_scene
 from explainers.datasets.scenes.statement_parser import parse_statement
 from explainers.datasets.scenes.statements import Count
 from explainers.datasets.scenes.wording import WordedStatement
-from explainers.datasets.scenes.world import Scene, Thing
+from explainers.datasets.scenes.world import Scene, Thing, draw
 from explainers.models.scenes.network import split_patches
 from explainers.models.scenes.samples import (
     NO_TARGETS,

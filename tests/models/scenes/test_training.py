@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
-from explainers.datasets.scenes.drawing import draw
 from explainers.datasets.scenes.generator import generate_items
+from explainers.datasets.scenes.world import draw
 from explainers.errors import ExplanationError
 from explainers.models.scenes import training as module
 from explainers.models.scenes.network import SceneNetwork

@@ -1,6 +1,6 @@
 import pytest
 
-from explainers.datasets.rationales import parsed_rationale
+from explainers.datasets.cells import parsed_rationale
 from explainers.errors import DataUnavailable
 
 
