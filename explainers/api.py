@@ -21,8 +21,7 @@ from explainers.comparison.two_models import ModelPair, second_question, two_mod
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
-from explainers.methods.registry import default_methods, select
-from explainers.methods.selection import selection
+from explainers.methods.registry import default_methods, select, selection
 from explainers.methods.spec import MethodSpec
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example

@@ -34,7 +34,7 @@ from transformers import (
 from typer.testing import CliRunner
 
 from explainers.__main__ import app
-from explainers.commands import fit as fit_module
+from explainers.commands import training as fit_module
 from explainers.datasets.images.sets import ImageFiles
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.recipe import trained_parameters

@@ -99,7 +99,7 @@ class SharedMasks:
 
 BATCH, CHECKS = 50, 3
 TOP = 20  # percent
-VISIBLE = 0.02  # as `explainers.comparison.leaders.SMALLEST`
+VISIBLE = 0.02  # as `explainers.comparison.answer.SMALLEST`
 
 
 @dataclass(eq=False)

@@ -10,9 +10,8 @@ import typer
 
 from explainers.commands.evaluate import evaluate_command
 from explainers.commands.explain import explain_command
-from explainers.commands.fit import fit_command
 from explainers.commands.options import show_progress, user_errors
-from explainers.commands.training import train_head_command, train_model_command
+from explainers.commands.training import fit_command, train_head_command, train_model_command
 from explainers.errors import ExplanationError
 from explainers.installation import ENTRY, VERSION
 from explainers.methods.narrator_specs import NARRATORS

@@ -25,8 +25,7 @@ from explainers.commands.options import (
 )
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
-from explainers.methods.registry import base_id, check_applicable, default_methods, select
-from explainers.methods.selection import selection
+from explainers.methods.registry import base_id, check_applicable, default_methods, select, selection
 from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED
 
 if TYPE_CHECKING:

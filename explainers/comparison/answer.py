@@ -6,17 +6,32 @@ of them is named with a probability of at most 5 %. Methods that pass are told a
 
 Methods that were optimised on the metrics, controls of one part, random orders and a person's order never take part;
 nor do methods that rank nothing, or that explain the predicted class only where something else is asked for.
+
+`leaders` has the methods that lead in a metric, where the lead is more than noise and beyond the random orders.
+
+`confidence` is how likely the consensus finds exactly the decisive units, from what a comparison knows without the
+truth:
+
+    P(right) = 1 / (1 + exp(-(b₀ + b₁ agreement + b₂ units + b₃ pair + b₄ learned)))
+
+`learned` is 1 where the learned methods are among the methods. If this predicts no better than the share of right
+consensuses on kinds of shortcuts that it was not fitted to, that share is the confidence ("rule" in the file).
+
+Measured where the decisive words were planted (`python -m explainers study planted-table`, assets/confidence.json).
+"Right" means that the k units of highest consensus are the k planted words. Outside what was measured there is no
+confidence.
 """
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from explainers.attribution.controls import RANDOM
-from explainers.comparison.confidence import compared_count, confidence
 from explainers.comparison.consensus import (
     FEWEST_METHODS,
     abstains,
@@ -27,11 +42,11 @@ from explainers.comparison.consensus import (
     takes_part,
     top_units,
 )
-from explainers.comparison.leaders import SMALLEST, leaders
+from explainers.installation import ASSETS
 from explainers.metrics.chance import FEWEST_UNITS, evidence, fixed_sequence, sampled_null
 from explainers.metrics.faithfulness import decisive_metric, decisive_metrics
 from explainers.metrics.spec import MetricSpec
-from explainers.results.answer import CONSENSUS, Answer, ErasureEffect, Units
+from explainers.results.answer import CONSENSUS, Answer, Confidence, ErasureEffect, Units
 from explainers.results.attribution import PERCENTS, top_count
 
 if TYPE_CHECKING:
@@ -259,3 +274,102 @@ def _unmoved(comparison: "Comparison", results: Sequence["MethodResult"]) -> str
     if np.abs(p - results[0].curves.full).max() > LEAST:
         return ""
     return f"The probability stays between {p.min():.2f} and {p.max():.2f}, whatever is removed or kept."
+
+
+SMALLEST = 0.02  # difference in AOPC; with a smaller one another seed changes more leads
+VISIBLE = 0.005  # two decimals show no smaller difference
+
+
+def leaders(
+    scores: dict[str, float],
+    noise: dict[str, float],
+    random_scores: Sequence[float],
+    *,
+    higher: bool,
+    smallest: float = VISIBLE,
+) -> frozenset[str]:
+    """The methods whose metric is best, if that is a real difference; otherwise none.
+
+    Real means: beyond the 95 % band of the random orders, and ahead of every method that is not itself among the best
+    by more than 1.96 standard deviations of sampling noise and by more than `smallest`. A method with a better
+    value than one of the best is among them too. Methods for which the metric is not defined (NaN) take no part;
+    where it is not defined for a random order, none leads. Noise that is not defined counts as infinite.
+    """
+    scores = {method: score for method, score in scores.items() if not math.isnan(score)}
+    noise = {method: math.inf if math.isnan(noise[method]) else noise[method] for method in scores}
+    sign = 1 if higher else -1
+    if not scores:
+        return frozenset()
+    best = max(scores, key=lambda method: sign * scores[method])
+    tied = {
+        method
+        for method in scores
+        if method == best
+        or abs(scores[best] - scores[method]) <= max(smallest, 1.96 * float(np.hypot(noise[best], noise[method])))
+    }
+    worst = min(sign * scores[method] for method in tied)
+    tied = {method for method in scores if sign * scores[method] >= worst}
+    edge = edge_of_band(random_scores, higher=higher) if random_scores else -np.inf * sign
+    beats_random = sign * scores[best] > sign * edge
+    return frozenset(tied) if beats_random and len(tied) < max(len(scores), 2) else frozenset()
+
+
+def edge_of_band(random_scores: Sequence[float], *, higher: bool) -> float:
+    """The edge of the 95 % band of random orders that a method has to pass: the score of one of them, not one between
+    two, so that of ten orders it is the best. Row marks, tables, verdict and exports test against this edge alone."""
+    if higher:
+        return float(np.quantile(random_scores, 0.975, method="higher"))
+    return float(np.quantile(random_scores, 0.025, method="lower"))
+
+
+CONFIDENCE = ASSETS / "confidence.json"
+REGRESSION, BASE_RATE = "regression", "base rate"
+PREDICTORS = ("intercept", "agreement", "units", "pair", "learned")
+
+
+@lru_cache(maxsize=1)
+def measured() -> dict[str, Any]:
+    """Return what was measured: coefficients and their covariance, ranges of the predictors, shares of right ones."""
+    content: dict[str, Any] = json.loads(CONFIDENCE.read_text(encoding="utf-8"))
+    return content
+
+
+def confidence(
+    agreement: float, units: int, *, texts: int, methods: Collection[str], image: bool = False
+) -> Confidence | None:
+    """Return that of the consensus of `methods`, which agree by `agreement`, 0…1, on so many texts and units.
+
+    None for images, for other sets of methods, and where agreement or units lie outside the range that was measured.
+    """
+    form, kind = _form(methods), "image" if image else {1: "text", 2: "pair"}.get(texts, "")
+    ranges = measured()["ranges"].get(f"{kind}, {form}")
+    if ranges is None or not _within(ranges["agreement"], agreement) or not _within(ranges["units"], units):
+        return None
+    if measured()["rule"] == BASE_RATE:
+        return Confidence(*measured()["base rate"][form])
+    x = np.array([1.0, agreement, units, float(texts == 2), float(form == "learned")])
+    number = int(measured()["base rate"][form][3])
+    logit = float(x @ np.asarray(measured()["coefficients"]))
+    spread = 1.96 * float(np.sqrt(x @ np.asarray(measured()["covariance"]) @ x))
+    share, low, high = (_logistic(value) for value in (logit, logit - spread, logit + spread))
+    return Confidence(share, low, high, number, by_agreement=True)
+
+
+def compared_count(units: int) -> int:
+    """Return of how many first units the agreement is taken."""
+    name = str(measured()["top"]).removeprefix("top ")
+    return top_count(units, float(name[:-2])) if name.endswith("%") else min(int(name), units)
+
+
+def _form(methods: Collection[str]) -> str:
+    """Return which measured set of methods it is; empty for another one."""
+    plain, learned = (set(measured()["methods"][name]) for name in ("unfitted", "learned"))
+    return {frozenset(plain): "unfitted", frozenset(plain | learned): "learned"}.get(frozenset(methods), "")
+
+
+def _within(limits: list[float], value: float) -> bool:
+    return limits[0] <= value <= limits[1]
+
+
+def _logistic(logit: float) -> float:
+    return float(1 / (1 + np.exp(-logit)))

@@ -5,10 +5,11 @@ their modules are imported when a registry is first read, and a method, with tor
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, did_you_mean
+from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.spec import GROUPS, MethodSpec
 from explainers.results.registry import Registry
 
@@ -124,3 +125,27 @@ def learning_methods() -> tuple[str, ...]:
 def using_weights_of(method: str) -> Sequence[MethodSpec]:
     """The methods that explain with the fitted weights of `method`, itself first."""
     return tuple(spec for spec in METHODS if spec.weights_of == method)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Ids of methods, and of narrators; `narrators` is None for all that are fitted to the model."""
+
+    methods: tuple[str, ...]
+    narrators: tuple[str, ...] | None = None
+
+
+def selection(ids: Iterable[str] | None) -> Selection:
+    """None chooses the default methods and every fitted narrator. Raises `ExplanationError` for an unknown id."""
+    if ids is None:
+        return Selection(default_methods())
+    given = tuple(dict.fromkeys(ids))
+    methods = tuple(id for id in given if id not in NARRATORS.ids)
+    for id in methods:
+        if base_id(id) not in METHODS.ids:
+            raise ExplanationError(
+                f"Unknown method {id!r}.{did_you_mean(id, (*METHODS.ids, *NARRATORS.ids))} Choose from: "
+                f"{', '.join(METHODS.ids)}; or from the narrators: {', '.join(NARRATORS.ids)}."
+            )
+        method_spec(id)
+    return Selection(methods, tuple(id for id in NARRATORS.ids if id in given))

@@ -13,8 +13,7 @@ from explainers.metrics.spec import MetricSpec
 from explainers.report import narratives
 from explainers.report.answer import RANDOM
 from explainers.report.colours import line_of
-from explainers.report.heatmap import heatmap, legend
-from explainers.report.image_overlay import plain_image
+from explainers.report.heatmap import heatmap, legend, plain_image
 from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.summary import summary
 from explainers.report.tables import Table, TableColumn

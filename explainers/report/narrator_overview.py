@@ -1,7 +1,7 @@
 """How the narrators did on unseen inputs, from the stored evaluation of the shipped weights.
 
 The track record of one of them beside its sentence, all of them in a table with advice which to use, and the part of a
-model card about their evaluation.
+model card about their evaluation; and what readers found about a narrator's sentences.
 """
 
 import json
@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from explainers.installation import ASSETS
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.report.evaluation_tables import EVALUATION
@@ -22,10 +23,51 @@ from explainers.report.narrator_tables import (
     tournament_parts,
     truth_markdown,
 )
-from explainers.report.readings import Reading, reading_of
 from explainers.report.tables import Table, TableColumn, command_block, key_column
 from explainers.report.text import UNDEFINED, join_names
 from explainers.training.artifacts import available_artifacts
+
+SUMMARY = ASSETS / "readings" / "summary.json"
+
+
+@dataclass(frozen=True)
+class ReadShare:
+    """A share of `n` sentences with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What `readers` found about the sentences that one set of weights wrote."""
+
+    readers: tuple[str, ...]
+    grammatical: ReadShare
+    holds: ReadShare
+    holds_where_right: ReadShare  # of inputs that the model classified correctly
+
+
+def reading_of(narrator: str, sha256: str) -> Reading | None:
+    """The largest reading of these weights; None where nobody has read theirs."""
+    if not SUMMARY.is_file():
+        return None
+    entries = _entries(SUMMARY.stat().st_mtime_ns)
+    own = [entry for entry in entries if entry["writer"] == narrator and entry["sha256"] == sha256]
+    if not own:
+        return None
+    entry = max(own, key=lambda one: int(one["inputs"]))
+    shares = {name: ReadShare(**entry[name]) for name in ("grammatical", "holds", "holds_where_right")}
+    return Reading(tuple(entry["readers"]), **shares)
+
+
+@lru_cache(maxsize=2)
+def _entries(_changed: int) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = json.loads(SUMMARY.read_text(encoding="utf-8"))
+    return entries
+
 
 Row = Mapping[str, Any]
 QUESTION = "right on unseen inputs"

@@ -1,7 +1,7 @@
 """A training as one record: what `fit` is given, as JSON for a job, and as the command line that a person would type.
 
 `python -m explainers fit --spec FILE` starts what the JSON says. The command line is only ever rendered from the
-record; `commands.fit` is where one that was typed becomes a record.
+record; `commands.training` is where one that was typed becomes a record.
 """
 
 import re

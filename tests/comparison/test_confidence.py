@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from explainers.comparison import confidence as module
-from explainers.comparison.confidence import confidence, measured
+from explainers.comparison import answer as module
+from explainers.comparison.answer import confidence, measured
 from explainers.results.answer import Confidence
 
 CONTENT = {
@@ -30,7 +30,7 @@ PLAIN, ALL = ("occlusion", "lime"), ("aml", "lime", "occlusion")
 def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     path = tmp_path / "confidence.json"
     path.write_text(json.dumps(CONTENT), encoding="utf-8")
-    monkeypatch.setattr(module, "PATH", path)
+    monkeypatch.setattr(module, "CONFIDENCE", path)
     measured.cache_clear()
     yield
     measured.cache_clear()
@@ -92,7 +92,7 @@ def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "other.json").write_text(json.dumps({**CONTENT, "rule": "base rate"}), encoding="utf-8")
-    monkeypatch.setattr(module, "PATH", tmp_path / "other.json")
+    monkeypatch.setattr(module, "CONFIDENCE", tmp_path / "other.json")
     assert confidence(0.5, 10, texts=2, methods=PLAIN) == Confidence(0.9, 0.8, 0.95, 40)
     assert confidence(0.5, 10, texts=1, methods=ALL) == Confidence(1.0, 0.97, 1.0, 30)
     assert confidence(0.95, 10, texts=1, methods=ALL) is None

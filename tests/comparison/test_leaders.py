@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from explainers.comparison.leaders import leaders
+from explainers.comparison.answer import leaders
 
 QUIET = {"a": 0.0, "b": 0.0, "c": 0.0}
 NOISY = {"a": 0.05, "b": 0.05, "c": 0.05}  # differences up to 1.96 · √(0.05² + 0.05²) = 0.139 are noise

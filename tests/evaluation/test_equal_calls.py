@@ -61,7 +61,7 @@ def test_the_document_has_a_table_for_every_number_of_steps() -> None:
 def test_the_command_writes_the_document_with_its_command(
     bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explainers.models.catalog.load", lambda _name: bert)
+    monkeypatch.setattr(module, "load", lambda _name: bert)
     path, data = tmp_path / "calls.md", tmp_path / "texts.txt"
     data.write_text("\n".join(f"{LONG} {end}" for end in range(20)), encoding="utf-8")
     document = write_equal_calls(path, "small", 1, data)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner, Result
 
 from explainers.__main__ import app
-from explainers.commands.fit import say_time
+from explainers.commands.training import say_time
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.installation import STORE_VARIABLE
@@ -311,7 +311,7 @@ def test_on_a_terminal_it_is_said_how_long_a_fit_takes_unless_it_goes_on(
 
 def test_the_precision_of_a_training_is_a_setting_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     specs: list[FitSpec] = []
-    monkeypatch.setattr("explainers.commands.fit.run_fit", lambda spec: specs.append(spec) or {})
+    monkeypatch.setattr("explainers.commands.training.run_fit", lambda spec: specs.append(spec) or {})
     assert ran("cimi", "--precision", "bf16").exit_code == 0
     assert ran("cause", "--precision", "fp32").exit_code == 0
     assert [spec.settings for spec in specs] == [(("precision", "bfloat16"),), (("half_precision", "False"),)]

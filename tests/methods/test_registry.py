@@ -7,12 +7,14 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.registry import (
     METHODS,
+    Selection,
     applicable,
     base_id,
     default_methods,
     groups,
     method_spec,
     select,
+    selection,
     using_weights_of,
 )
 from explainers.methods.spec import MethodSpec
@@ -81,3 +83,29 @@ def test_after_it_was_unregistered_the_method_is_unknown() -> None:
     METHODS.unregister("mine")
     with pytest.raises(ExplanationError, match="Unknown method 'mine'"):
         method_spec("mine")
+
+
+def test_nothing_chosen_is_every_default_method_and_every_fitted_narrator() -> None:
+    assert selection(None) == Selection(default_methods(), None)
+
+
+@pytest.mark.parametrize(
+    ("ids", "methods", "narrators"),
+    [
+        (["lime", "random"], ("lime", "random"), ()),
+        (["cause", "aml:comp", "cause_phi"], ("aml:comp",), ("cause_phi", "cause")),
+        (["cause", "cause"], (), ("cause",)),
+        ([], (), ()),
+    ],
+)
+def test_narrators_are_chosen_like_methods(
+    ids: list[str], methods: tuple[str, ...], narrators: tuple[str, ...]
+) -> None:
+    assert selection(ids) == Selection(methods, narrators)
+
+
+@pytest.mark.parametrize("id", ["", "cause:comp", "shap", "lime:comp"])
+def test_an_unknown_id_is_an_error_with_the_ids_of_both(id: str) -> None:
+    with pytest.raises(ExplanationError, match=r"Choose from: aml, .*random") as error:
+        selection(["random", id])
+    assert ("cause_phi, cause_phi_ts, cause_published, " in str(error.value)) == (id != "lime:comp")

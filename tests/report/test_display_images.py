@@ -15,8 +15,7 @@ from explainers.errors import DataUnavailable
 from explainers.report import image_grids
 from explainers.report.display_images import LONGEST, display_image
 from explainers.report.document import document
-from explainers.report.heatmap import heatmap
-from explainers.report.image_overlay import overlay
+from explainers.report.heatmap import heatmap, overlay
 from explainers.report.summary import summary
 from explainers.report.text import (
     name_of_units,

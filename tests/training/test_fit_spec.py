@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from app.store import Job
 from explainers.__main__ import app
-from explainers.commands import fit
+from explainers.commands import training
 from explainers.errors import ExplanationError
 from explainers.learned.recipes import RECIPES
 from explainers.methods.narrator_specs import NARRATORS
@@ -84,7 +84,7 @@ def test_settings_are_an_object_in_json() -> None:
 
 def test_a_file_in_place_of_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     specs: list[FitSpec] = []
-    monkeypatch.setattr(fit, "run_fit", specs.append)
+    monkeypatch.setattr(training, "run_fit", specs.append)
     file = tmp_path / "spec.json"
     file.write_text(spec_of("aml", **RUN).as_json())
     assert CliRunner().invoke(app, ["fit", "--spec", str(file)]).exit_code == 0

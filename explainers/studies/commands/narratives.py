@@ -109,7 +109,7 @@ def readings_table_command(
 ) -> None:
     """Write the results of all stored readings into assets/docs/readings.md, and into the file that the app reads."""
     with user_errors():
-        from explainers.report.readings import SUMMARY
+        from explainers.report.narrator_overview import SUMMARY
         from explainers.studies.readings.measure import DOCUMENT, document
         from explainers.studies.readings.summary import summary
 

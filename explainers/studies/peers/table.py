@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from explainers.comparison.leaders import VISIBLE
+from explainers.comparison.answer import VISIBLE
 from explainers.report.tables import Table, TableColumn, command_block
 from explainers.studies.peers.measure import MeasuredRun, PeerComparison
 from explainers.studies.peers.packages import (

@@ -47,12 +47,12 @@ def planted_table_command(
 ) -> None:
     """Write the document and assets/confidence.json from the stored rows."""
     with user_errors():
-        from explainers.comparison.confidence import PATH
+        from explainers.comparison.answer import CONFIDENCE
         from explainers.studies.planted.run import planted_results
         from explainers.studies.planted.table import DIAGRAM, reliability_figure
 
         document, content, checked = planted_results(games)
         out.write_text(document, encoding="utf-8")
         reliability_figure(checked.bins).savefig(out.with_name(DIAGRAM), dpi=110, metadata={"Software": None})
-        PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        CONFIDENCE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         typer.echo(document)

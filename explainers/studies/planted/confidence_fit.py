@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from explainers.comparison.confidence import BASE_RATE, PREDICTORS, REGRESSION
+from explainers.comparison.answer import BASE_RATE, PREDICTORS, REGRESSION
 from explainers.comparison.consensus import agreement
 from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Interval, mean_interval, wilson

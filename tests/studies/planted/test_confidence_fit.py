@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from explainers.comparison.confidence import PREDICTORS
+from explainers.comparison.answer import PREDICTORS
 from explainers.studies.planted.confidence_fit import Cases, cases_of, check, fitted, is_right, share_interval
 
 
