@@ -12,7 +12,6 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import session
-from app.annotate.actions import attempt
 from app.annotate.decision_form import (
     CHANGED,
     INCOMPLETE,
@@ -33,6 +32,7 @@ from app.annotate.payload import (
     suggestion,
 )
 from app.annotate.projects import TITLES, Project
+from app.annotate.session import attempt
 from app.annotate.state import Adjudication, Reply, annotate_state
 from app.components import component, newest
 from app.session import put, sent_by, value_of

@@ -1,4 +1,7 @@
-"""What people confirm: stored in one transaction, counted once however often it is sent."""
+"""What people confirm: stored in one transaction, counted once however often it is sent.
+
+Of a file only those rows are answers that name known methods, each one once.
+"""
 
 import json
 import math
@@ -11,10 +14,21 @@ from sqlalchemy.orm import Session
 
 from app.annotate import assignment, people
 from app.annotate.projects import Project, locked
-from app.annotate.tables import AnnotatorRow, AnswerRow, ItemRow
+from app.annotate.tables import DECIDED_BY, AnnotatorRow, AnswerRow, ItemRow, method_name
 from app.store import Store
 from explainers.annotations.record_json import answer_json, read_answer
-from explainers.annotations.records import Annotation, Answer, Task
+from explainers.annotations.records import (
+    Annotation,
+    Answer,
+    Corrected,
+    Inspected,
+    Ranked,
+    Rated,
+    Several,
+    Simulated,
+    Task,
+    one_method_answers,
+)
 from explainers.errors import ExplanationError
 
 LONGEST_COMMENT = 2_000  # characters
@@ -222,3 +236,42 @@ def _stored(row: AnswerRow) -> Stored:
     content: Any = json.loads(row.answer) if row.answer else None
     answer = read_answer(task, content) if content is not None else None
     return Stored(row.id, row.item, task, row.version, answer, row.flagged, row.comment, row.own_class)
+
+
+def usable(given: Sequence[Annotation]) -> tuple[tuple[Annotation, ...], tuple[str, ...]]:
+    """Return the annotations that can be stored, and a sentence for each other one."""
+    kept: dict[tuple[str, str, str, int], Annotation] = {}
+    left_out: list[str] = []
+    for annotation in given:
+        key = (annotation.item, annotation.annotator, annotation.task, annotation.version)
+        fault = "it is there twice; the first one counts." if key in kept else _fault(annotation)
+        if fault:
+            left_out.append(
+                f"Annotation ({annotation.task}) of item {annotation.item[:60]} by {annotation.annotator[:60]}: {fault}"
+            )
+        else:
+            kept[key] = annotation
+    return tuple(kept.values()), tuple(left_out)
+
+
+def _fault(annotation: Annotation) -> str:
+    if annotation.annotator == DECIDED_BY and annotation.answer is None:
+        return "it is an owner's decision without an answer."
+    for method in _methods(annotation.answer):
+        try:
+            method_name(method)
+        except ExplanationError:
+            return f"it judges {method[:60]!r}, which is no method here. Blind downloads have stand-in names."
+    return ""
+
+
+def _methods(answer: Answer | None) -> tuple[str, ...]:
+    match answer:
+        case Ranked(methods=methods):
+            return methods
+        case Rated(scores=scores):
+            return tuple(score.method for score in scores)
+        case Simulated() | Inspected() | Corrected() | Several():
+            return tuple(single.method for single in one_method_answers(answer))
+        case _:
+            return ()

@@ -16,11 +16,11 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from app.annotate import answers, projects
-from app.annotate.answers import Confirmation
+from app.annotate.answers import Confirmation, usable
 from app.annotate.decisions import LONGEST_ORIGIN, origin_and_owner
-from app.annotate.past_rows import DECIDED_BY, usable
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import (
+    DECIDED_BY,
     AnnotatorRow,
     AnswerRow,
     AssignmentRow,

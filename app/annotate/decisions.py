@@ -9,9 +9,8 @@ from typing import cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.annotate.past_rows import DECIDED_BY
 from app.annotate.projects import Project, locked
-from app.annotate.tables import DecisionRow
+from app.annotate.tables import DECIDED_BY, DecisionRow
 from app.store import Store
 from explainers.annotations.record_json import answer_json, read_answer
 from explainers.annotations.records import Annotation, Answer, Task

@@ -10,14 +10,13 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from app import plain_text
-from app.annotate import actions, assignment, items, people, projects, session, workbench
-from app.annotate.actions import attempt
+from app.annotate import assignment, items, people, projects, session, workbench
 from app.annotate.people import Invite
 from app.annotate.preparation import Preparer
 from app.annotate.project_form import new_project
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.results_view import results_view
-from app.annotate.session import PARAMETER, AnnotateVisitor
+from app.annotate.session import PARAMETER, AnnotateVisitor, attempt
 from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, annotate_state
 from app.annotate.tables import method_name
 from app.annotate.workbench import AHEAD, annotate
@@ -267,7 +266,7 @@ def show(pool: ModelPool, account: Account) -> None:
 
     An item that was shown stays.
     """
-    actions.show_problem()
+    session.show_problem()
     shown_before = workbench.shown()
     try:
         store = session.annotation_store()

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.annotate.answers import Stored
-from app.annotate.prepared import Prepared, PreparedMap
+from app.annotate.items import Prepared, PreparedMap
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.tables import method_name
 from explainers.annotations.formats.own import class_number

@@ -16,9 +16,8 @@ from typing import Literal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.annotate.past_rows import DECIDED_BY
 from app.annotate.projects import locked
-from app.annotate.tables import AnnotatorRow, InviteRow, PassRow
+from app.annotate.tables import DECIDED_BY, AnnotatorRow, InviteRow, PassRow
 from app.store import Store
 from explainers.errors import ExplanationError
 

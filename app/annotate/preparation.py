@@ -16,8 +16,7 @@ from threading import Condition, Thread
 
 from sqlalchemy import select
 
-from app.annotate.items import item_of
-from app.annotate.prepared import Prepared, PreparedMap, read_prepared, without_model
+from app.annotate.items import Prepared, PreparedMap, item_of, read_prepared, without_model
 from app.annotate.projects import Project, locked, project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine

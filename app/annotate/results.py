@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
+from app.annotate.items import Prepared
 from app.annotate.payload import PREDICTION_HIDDEN
-from app.annotate.prepared import Prepared
 from app.annotate.projects import ORDER, TITLES, Project
 from explainers.annotations.agreement import AgreementValue, of_items, of_pairs, overall
 from explainers.annotations.formats.own import class_number

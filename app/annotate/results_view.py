@@ -11,12 +11,12 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import assignment, items, projects
-from app.annotate.actions import attempt
 from app.annotate.adjudication import adjudicate
 from app.annotate.intermission import downloads
 from app.annotate.preparation import MOST_WAITING, Preparer
 from app.annotate.projects import Project
 from app.annotate.results import ItemState, TaskAgreement, without_agreement
+from app.annotate.session import attempt
 from app.annotate.shown_results import GoldResults, ShownResults, Support, gold_results, shown_results
 from app.annotate.tables import method_name
 from app.compare.state import LONGEST_IN_ADDRESS

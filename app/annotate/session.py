@@ -1,5 +1,6 @@
-"""What all sessions of the Annotate page share, and who looks at it."""
+"""What all sessions of the Annotate page share, who looks at it, and what a button does."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -114,3 +115,20 @@ def _text(value: object) -> str:
 def keep(secret: str) -> None:
     """Let the browser keep the pass, so that a reload finds it; an empty one is forgotten."""
     component("annotator_pass")(key="annotator pass", data={"name": COOKIE, "pass": secret, "days": people.PASS_DAYS})
+
+
+def attempt(action: Callable[..., object], *arguments: object) -> None:
+    """Return a callback for `on_click`; `show_problem` shows afterwards why it failed. An ended pass does nothing."""
+    try:
+        check_pass()
+        action(*arguments)
+    except ExplanationError as error:
+        annotate_state().problem = str(error)
+
+
+def show_problem() -> None:
+    """Show why the last button could not do its work, once."""
+    state = annotate_state()
+    problem, state.problem = state.problem, ""
+    if problem:
+        plain_text.error(problem)

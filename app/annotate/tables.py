@@ -13,6 +13,8 @@ from app.store import Base
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
 from explainers.methods.registry import method_spec
 
+DECIDED_BY = "decision"  # the annotator's name of what an owner decided, in downloads
+
 
 class ProjectRow(Base):
     """A project; `owner` is the id of an account, empty without login.

@@ -12,8 +12,8 @@ import streamlit as st
 from app import plain_text
 from app.compare.engine import Engine
 from app.reading import live
-from app.reading.audience import Audience
 from app.reading.observed import is_observed, is_yes_or_no, level, observed
+from app.reading.state import Audience
 from app.reading.story import Bet, LiveExample, example_of_state
 from explainers.report.quantities import filled
 from explainers.report.text import decimals, escaped

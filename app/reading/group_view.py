@@ -19,9 +19,8 @@ from app.compare import session
 from app.plain_text import Bold
 from app.reading import pace, steps
 from app.reading.groups import LONGEST_NOTE, GroupNote, Groups, GroupView, place_name
-from app.reading.reader import story_of
 from app.reading.state import Presented, reading_state
-from app.reading.story import Step, Story
+from app.reading.story import Step, Story, story_of
 from app.server import hosts
 from app.store import Store
 from explainers.errors import ExplanationError

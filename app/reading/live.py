@@ -28,7 +28,7 @@ from app.compare.runs import FollowUp, Lease, Request, Run
 from app.compare.state import compare_state
 from app.compare.views import how
 from app.components import component, newest
-from app.reading.figure_line import figure_sentences
+from app.reading.observed import figure_sentences
 from app.reading.state import Erased, reading_state
 from app.reading.story import LiveExample, Part, curated, request_of, reversed_order
 from app.session import sent_by

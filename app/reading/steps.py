@@ -19,8 +19,7 @@ from app.compare.state import Guess
 from app.components import component, newest
 from app.plain_text import Bold
 from app.reading import bet_view, live
-from app.reading.audience import Audience
-from app.reading.state import reading_state
+from app.reading.state import Audience, reading_state
 from app.reading.story import Equation, Finding, Kind, LiveExample, Outcome, PaperTable, Step, request_of
 from app.session import sent_by
 from explainers.report.quantities import UnknownQuantity, filled, holds, stored_quantity

@@ -1,24 +1,28 @@
-"""The Reading page: the list of stories, or one story, a step at a time, alone or with a group."""
+"""The Reading page: the list of stories, each with a miniature of its first figure, or one story, step by step, alone
+or with a group."""
 
 from html import escape
+from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from app import plain_text
 from app.compare import session
 from app.compare.drawing_options import LARGE
+from app.compare.stored_results import stored_answer
 from app.reading import (
     group_view,
     pace,
     steps,
 )
-from app.reading.audience import Alone
-from app.reading.miniature import story_miniature
-from app.reading.reader import stories, story_of
-from app.reading.state import reading_state
-from app.reading.story import Story
+from app.reading.state import Alone, reading_state
+from app.reading.story import Story, request_of, stories, story_of
 from app.session import value_of
 from explainers.errors import ExplanationError
+from explainers.methods.registry import method_spec
+from explainers.report.colours import line_of
+from explainers.report.text import escaped, join_names, target_name
 
 INTRODUCTION = (
     "One story per paper: its claim, its equation, live examples, bets before the answer, controls that break the "
@@ -92,3 +96,53 @@ def _alone(story: Story) -> None:
         )
     pace.show(story, number, timer=False, keys=True)
     steps.show(session.engine(), story.steps[number - 1], Alone((story.id, number)))
+
+
+if TYPE_CHECKING:
+    from explainers.results.attribution import Floats
+    from explainers.results.comparison import Comparison
+
+WIDTH, HEIGHT = 160, 64
+INSET = 3  # of the lines, so that their ends are not cut
+MOST = 4  # lines of methods
+
+
+def miniature(comparison: "Comparison", methods: tuple[str, ...]) -> str:
+    """Return an SVG with a line per method over the dashed mean of random orders; empty where none was measured.
+
+    Every text in it is escaped; the random orders and the frame have the colour of the text around it.
+    """
+    results = [result for result in comparison.displayed_results if result.attribution.method in methods][:MOST]
+    if not results:
+        return ""
+    lines = []
+    if comparison.random_control is not None:
+        orders = comparison.random_control.curves
+        mean = np.mean([order.removed[:, order.label] for order in orders], axis=0)
+        points = _points(orders[0].shares, mean)
+        lines.append(f'<polyline points="{points}" stroke="currentColor" stroke-dasharray="3 3" opacity="0.6"/>')
+    for result in results:
+        points = _points(result.curves.shares, result.curves.removed[:, result.curves.label])
+        lines.append(f'<polyline points="{points}" stroke="{escaped(line_of(result.attribution.method).colour)}"/>')
+    named = join_names([method_spec(result.attribution.method).name for result in results])
+    label = f"p({target_name(comparison.decision)}) while words are removed, by {named}; dashed: random orders"
+    return (
+        f'<svg class="reading-miniature" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escaped(label)}">'
+        f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="4" fill="none" stroke="currentColor" '
+        f'opacity="0.25"/><g fill="none" stroke-width="2">{"".join(lines)}</g></svg>'
+    )
+
+
+def _points(shares: "Floats", p: "Floats") -> str:
+    width, height = WIDTH - 2 * INSET, HEIGHT - 2 * INSET
+    return " ".join(f"{INSET + width * x:.1f},{INSET + height * (1 - y):.1f}" for x, y in zip(shares, p, strict=True))
+
+
+def story_miniature(story: Story) -> str:
+    """Return that of the first live example whose result is stored; empty where there is none."""
+    for state in (step.state for step in story.steps if step.state is not None):
+        answer = stored_answer(request_of(state))
+        drawn = miniature(answer.result.comparison, state.methods) if answer is not None else ""
+        if drawn:
+            return drawn
+    return ""

@@ -2,13 +2,18 @@
 
 A part is the engine or the jobs; trainings are processes of their own, which go on. Nothing keeps the process alive for
 long.
+
+What the first page needs begins to load early: Streamlit fetches the part of its script that draws an element when the
+first such element arrives, and Python would import the page's modules when its first visitor comes.
 """
 
 import logging
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from threading import Timer
+from functools import cache
+from importlib import import_module
+from threading import Thread, Timer
 from typing import Protocol
 from weakref import WeakSet
 
@@ -17,7 +22,8 @@ import anyio.to_thread
 from app import streamlit_shims
 from app.operations.log_setup import set_up_log
 from app.operations.status import StatusWriter
-from app.server import memory, preloads
+from app.server import memory
+from app.streamlit_shims import late_scripts
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +59,7 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
     streamlit_shims.send_at_once()
     for sentence in streamlit_shims.moved():
         log.warning(sentence)
-    preloads.import_page()
+    import_page()
     status = StatusWriter(snapshot).start()
     yield
     watchdog = Timer(LONGEST, _end)
@@ -69,3 +75,19 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
 def _end() -> None:
     log.warning("the server did not end within %.0f s and is ended", LONGEST)
     os._exit(0)
+
+
+MODULES = ("app.compare.views", "pandas", "app.train.view")  # of the page; Streamlit needs pandas for a component
+
+
+@cache
+def link_header() -> str:
+    """Return the value of the header `Link` of the page; empty where Streamlit has renamed its scripts."""
+    return ", ".join(f"<./static/js/{name}>; rel=modulepreload" for name in late_scripts())
+
+
+def import_page() -> Thread:
+    """Import the modules of the first page in the background."""
+    thread = Thread(target=lambda: [import_module(name) for name in MODULES], name="imports", daemon=True)
+    thread.start()
+    return thread

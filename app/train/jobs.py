@@ -17,7 +17,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.login.gate import ANYBODY, Account
-from app.operations.watch import Watch
+from app.operations.status import Watch
 from app.store import Job, JobKind, Store
 from app.train import processes
 from app.train.submission import (

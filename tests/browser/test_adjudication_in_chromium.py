@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from app.annotate import answers, assignment, people
 from app.annotate.answers import Confirmation
-from app.annotate.past_rows import DECIDED_BY
+from app.annotate.tables import DECIDED_BY
 from explainers.annotations.formats.items_file import parse_items
 from explainers.annotations.records import (
     Answer,

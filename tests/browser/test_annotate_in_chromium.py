@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy import select
 
 from app.annotate import answers, people, projects
-from app.annotate.prepared import Prepared, PreparedMap
+from app.annotate.items import Prepared, PreparedMap
 from app.annotate.projects import ORDER, Project, ProjectSpec
 from app.annotate.tables import ItemRow
 from app.login.gate import ANYBODY

@@ -16,9 +16,8 @@ from app.compare import session
 from app.compare.stored_results import curated_examples
 from app.reading import groups as group_rules
 from app.reading import live, steps
-from app.reading.reader import ORDER, stories, story_of
 from app.reading.state import OwnWork, ReadingState
-from app.reading.story import Step, example_of_state
+from app.reading.story import ORDER, Step, example_of_state, stories, story_of
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
 from explainers.models.bundle_cards import bundle_names

@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from explainers.annotations.formats.annotation_tools import (
+    doccano_export,
+    label_studio_export,
+    read_doccano,
+    read_label_studio,
+)
 from explainers.annotations.formats.archives import is_archive, read_archive
-from explainers.annotations.formats.doccano import doccano_export, read_doccano
 from explainers.annotations.formats.eraser import eraser_export, read_eraser, read_eraser_folder
-from explainers.annotations.formats.label_studio import label_studio_export, read_label_studio
 from explainers.annotations.formats.own import Imported, json_lines
 from explainers.annotations.formats.tables import csv_export, jsonl_export, parquet_export, read_jsonl, read_table
 from explainers.annotations.records import Annotation, Item

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.annotate import projects
-from app.annotate.prepared import Prepared, PreparedMap
+from app.annotate.items import Prepared, PreparedMap
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import ItemRow
 from app.login.gate import ANYBODY

@@ -6,12 +6,12 @@ import pytest
 
 from app.annotate import answers, assignment, decisions, disputes, items, people, projects, results
 from app.annotate.adjudication import Adjudication, read_decision, titled
-from app.annotate.answers import Confirmation
+from app.annotate.answers import Confirmation, usable
 from app.annotate.data_files import create_with_annotations
 from app.annotate.disputes import Dispute
 from app.annotate.intermission import all_annotations
-from app.annotate.past_rows import DECIDED_BY, usable
 from app.annotate.projects import Project, ProjectSpec
+from app.annotate.tables import DECIDED_BY
 from app.login.gate import ANYBODY
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items

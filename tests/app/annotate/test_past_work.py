@@ -4,9 +4,10 @@ import pytest
 from sqlalchemy import event
 
 from app.annotate import answers, assignment, decisions, people, projects
+from app.annotate.answers import usable
 from app.annotate.data_files import create_with_annotations
-from app.annotate.past_rows import DECIDED_BY, usable
 from app.annotate.projects import Project, ProjectSpec
+from app.annotate.tables import DECIDED_BY
 from app.login.gate import ANYBODY
 from app.store import Store
 from explainers.annotations.records import Annotation, Inspected, Item, Marked, Ranked, Span

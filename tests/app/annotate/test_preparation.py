@@ -6,8 +6,8 @@ from typing import cast
 import pytest
 
 from app.annotate import items
+from app.annotate.items import CHANGED_MODEL, Prepared
 from app.annotate.preparation import MOST_ATTEMPTS, Preparer
-from app.annotate.prepared import CHANGED_MODEL, Prepared
 from app.annotate.projects import Project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine

@@ -6,10 +6,9 @@ from xml.etree import ElementTree
 import pytest
 
 from app.compare.stored_results import stored_answer
-from app.reading.figure_line import expectation_sentence, figure_sentences
-from app.reading.miniature import miniature, story_miniature
-from app.reading.reader import stories
-from app.reading.story import Expectation, LiveExample, request_of
+from app.reading.observed import expectation_sentence, figure_sentences
+from app.reading.story import Expectation, LiveExample, request_of, stories
+from app.reading.view import miniature, story_miniature
 from explainers.results.comparison import Comparison
 
 STATE = LiveExample("sst2", ("aml", "lime", "random"), example="Mixed feelings")

@@ -12,14 +12,19 @@ import pytest
 from app.compare.stored_results import curated_examples, example_of
 from app.reading.bet_view import is_stored
 from app.reading.observed import OBSERVERS, is_observed
-from app.reading.reader import FILE, FOLDER, ORDER, StoryUnreadable, read_story, stories
 from app.reading.steps import our_number, outcome
 from app.reading.story import (
+    FILE,
+    FOLDER,
+    ORDER,
     LiveExample,
     Step,
     Story,
+    StoryUnreadable,
     example_of_state,
+    read_story,
     request_of,
+    stories,
 )
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS

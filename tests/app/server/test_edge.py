@@ -22,7 +22,7 @@ from websockets.sync.client import ClientConnection, connect
 from app.server import edge
 from app.server.edge import security_headers
 from app.server.hosts import allowed_hosts
-from app.server.preloads import link_header
+from app.server.lifetime import link_header
 from app.streamlit_shims import STREAM, BackMsg, ForwardMsg
 from explainers.errors import ExplanationError
 from explainers.studies.speed import measure
