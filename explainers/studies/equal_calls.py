@@ -30,7 +30,7 @@ from explainers.models.prediction_cache import PredictionCache
 from explainers.report.tables import Table, TableColumn, bounds, command_block
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
-from explainers.studies.sampling.command import sampling_texts
+from explainers.studies.sampling.measure import sampling_texts
 
 STEPS = (20, 80)  # of fAML: the method's own, and those that take about as many passes as 500 samples
 FEWEST_UNITS = 9  # texts of fewer have fewer masks than fAML takes passes

@@ -17,11 +17,10 @@ from typer.testing import CliRunner
 from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.bundle import PooledClassifier
 from explainers.results.settings import Settings
-from explainers.studies.peers import measure
+from explainers.studies.peers import measure, table
 from explainers.studies.peers.inside import crosslight_runs
 from explainers.studies.peers.inside.classifier import load_classifier
 from explainers.studies.peers.inside.job import (
@@ -63,7 +62,6 @@ from explainers.studies.peers.table import (
     totals,
 )
 from explainers.studies.sampling import measure as sampling
-from explainers.studies.speed import measure as speed
 
 CAPTUM, FERRET = PEERS[0], PEERS[1]
 SENTENCES = ("the film was not good", "the film was very bad")
@@ -289,14 +287,14 @@ def test_only_texts_whose_words_are_single_tokens_are_compared(pooled: FrozenMod
 @pytest.fixture
 def processes(pooled: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Crosslight runs in this process; ferret cannot be installed; the other peers find every word worth the same."""
-    monkeypatch.setattr(catalog, "load", lambda _name, **_options: pooled)
+    monkeypatch.setattr(table, "load", lambda _name, **_options: pooled)
     monkeypatch.setattr(crosslight_runs, "load", lambda _name, **_options: pooled)
     for counts in ("COUNTS", "GROUP_COUNTS"):
         monkeypatch.setattr(crosslight_runs, counts, (20, 30))
     monkeypatch.setattr(crosslight_runs, "Settings", partial(Settings, samples=20))
     monkeypatch.setattr(sampling, "SENTENCES", SENTENCES)
     monkeypatch.setattr(measure, "UNITS", (5,))
-    monkeypatch.setattr(speed, "example_for", lambda _model: Example(LONGER))
+    monkeypatch.setattr(table, "example_for", lambda _model: Example(LONGER))
 
     def run(command: Sequence[str], **_options: object) -> subprocess.CompletedProcess[str]:
         if "-m" in command and command[2] == "pip" and any("ferret" in argument for argument in command):

@@ -9,9 +9,8 @@ from typer.testing import CliRunner
 from explainers.__main__ import app
 from explainers.attribution.shared_masks import control_masks
 from explainers.datasets.example import Example
-from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
-from explainers.studies.sampling import command, measure
+from explainers.studies.sampling import measure, table
 from explainers.studies.sampling.measure import (
     RULES,
     SCORERS,
@@ -25,7 +24,6 @@ from explainers.studies.sampling.measure import (
     path_gaps,
     sampling_errors,
 )
-from explainers.studies.speed import measure as speed
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +67,8 @@ def test_the_sentences_have_as_many_words_as_is_said() -> None:
 
 
 def test_the_command_writes_the_document(bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "load", lambda _name: bert)
-    monkeypatch.setattr(speed, "example_for", lambda _model: Example("the film was not very good"))
+    monkeypatch.setattr(table, "load", lambda _name: bert)
+    monkeypatch.setattr(table, "example_for", lambda _model: Example("the film was not very good"))
     monkeypatch.setattr(measure, "SENTENCES", ("the film was not good", "a dull plot , very bad"))
     path = tmp_path / "sampling.md"
     result = CliRunner().invoke(app, ["study", "sampling", "--model", "small", "--out", str(path), "--texts", "2"])
@@ -88,7 +86,7 @@ def test_the_command_writes_the_document(bert: FrozenModel, tmp_path: Path, monk
 def test_texts_come_from_the_data_that_is_given(tmp_path: Path) -> None:
     path = tmp_path / "texts.txt"
     path.write_text("\n".join(f"text number {number}" for number in range(30)))
-    texts = command.sampling_texts("small", (), path)
+    texts = measure.sampling_texts("small", (), path)
     assert len(texts) == 30
     assert texts[0].text.startswith("text number")
 

@@ -11,10 +11,14 @@ from explainers.studies.commands.data_sets import (
     published_metrics_command,
     simulatability_command,
 )
-from explainers.studies.commands.learned import (
+from explainers.studies.commands.methods import (
     ablate_command,
     equal_calls_command,
     identifiability_command,
+    peers_command,
+    planted_measure_command,
+    planted_table_command,
+    sampling_command,
     tune_command,
 )
 from explainers.studies.commands.models import (
@@ -33,9 +37,6 @@ from explainers.studies.commands.narratives import (
 )
 from explainers.studies.completion.command import completion_command, completion_train_command
 from explainers.studies.long_texts import long_texts_command
-from explainers.studies.peers.command import peers_command
-from explainers.studies.planted.command import planted_measure_command, planted_table_command
-from explainers.studies.sampling.command import sampling_command
 from explainers.studies.speed.command import sizes_command, speed_command
 from explainers.studies.stored_results import stored_results_command
 

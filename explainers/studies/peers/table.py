@@ -3,15 +3,20 @@
 The document about other packages on the same model and sentences, assets/docs/peers.md.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from explainers.commands.options import show_progress
 from explainers.comparison.answer import VISIBLE
+from explainers.installation import STORE_VARIABLE
+from explainers.models.catalog import load
 from explainers.report.tables import Table, TableColumn, command_block
-from explainers.studies.peers.measure import MeasuredRun, PeerComparison
+from explainers.studies.peers.measure import MeasuredRun, PeerComparison, compare_with_peers
 from explainers.studies.peers.packages import (
     COUNTS,
     CROSSLIGHT,
@@ -29,6 +34,8 @@ from explainers.studies.peers.packages import (
     Peer,
     shared,
 )
+from explainers.studies.sampling.measure import sampling_texts
+from explainers.studies.speed.measure import example_for
 
 PARTS = (LIME, KERNEL_SHAP, OCCLUSION)
 
@@ -271,3 +278,16 @@ REQUIREMENTS: Table[Peer] = Table(
         TableColumn("installed", lambda peer: ", ".join(peer.requirements)),
     )
 )
+
+
+def write_peers(path: Path, name: str, threads: int, most: int, data: Path | None, environments: Path | None) -> str:
+    """Writes the document, and returns it."""
+    model = load(name, device="cpu")
+    folder = environments or Path(os.environ.get(STORE_VARIABLE, "store")) / "peers"
+    texts = sampling_texts(name, model.input_names, data)
+    comparison = compare_with_peers(model, texts, example_for(model), most, threads, folder.absolute(), show_progress)
+    command = f".venv/bin/python -m explainers study peers --model {name} --out {path} --texts {most}"
+    command += (f" --threads {threads}" if threads else "") + (" --data DATA" if data else "")
+    document = peer_document(comparison, command)
+    path.write_text(document, encoding="utf-8")
+    return document

@@ -14,6 +14,7 @@ Where integrated gradients evaluates its path: how large the completeness gap is
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import comb
+from pathlib import Path
 from typing import Literal, cast, get_args
 
 import numpy as np
@@ -29,6 +30,7 @@ from explainers.attribution.surrogate import fit
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.datasets.example import Example
+from explainers.evaluation.data_set import EvaluationSpec, split_inputs
 from explainers.methods.registry import method_spec
 from explainers.methods.spec import MethodSpec
 from explainers.models.frozen_model import FrozenModel
@@ -343,3 +345,10 @@ def path_gaps(model: FrozenModel, texts: Sequence[Example]) -> Iterator[PathGap]
                     present, torch.zeros_like(present), n_steps=steps, method=rule, internal_batch_size=steps
                 )
                 yield PathGap(rule, steps, abs(float(scores.sum()) - difference))
+
+
+def sampling_texts(name: str, input_names: tuple[str, ...], data: Path | None) -> tuple[Example, ...]:
+    """The data's in random order, or a few sentences."""
+    if data is None:
+        return tuple(Example(sentence) for sentence in SENTENCES)
+    return split_inputs(EvaluationSpec(name, data, "test", 0, (), ()), input_names, seed=0)

@@ -3,12 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from explainers.attribution.gradient import IntegratedGradients
 from explainers.attribution.mask_samples import BATCH, CHECKS
+from explainers.commands.options import show_progress
+from explainers.comparison.decision import decide
+from explainers.methods.registry import default_methods, select
+from explainers.models.catalog import load
 from explainers.report.tables import Table, TableColumn, command_block
 from explainers.results.settings import SETTLED_BY, Sampling
 from explainers.studies.sampling import measure
@@ -25,6 +30,7 @@ from explainers.studies.sampling.measure import (
     Sampler,
     SamplingError,
 )
+from explainers.studies.speed.measure import example_for
 
 EXPLAINED: dict[Sampler, str] = {
     "Captum's KernelSHAP": "`captum.attr.KernelShap`: drawn by the kernel's weight, with replacement",
@@ -195,3 +201,25 @@ COST_TABLE: Table[PassCost] = Table(
         TableColumn("new", lambda cost: cost.new, ","),
     )
 )
+
+
+def write_sampling_errors(path: Path, name: str, most: int, data: Path | None) -> str:
+    """Writes the document, and returns it."""
+    model = load(name)
+    texts = measure.sampling_texts(name, model.input_names, data)
+    decision, _ = decide(model, example_for(model))
+    games = measure.games_of(model, texts, most, show_progress)
+    about = {
+        "command": f".venv/bin/python -m explainers study sampling --model {name} --out {path} --texts {most}"
+        + (" --data DATA" if data else ""),
+        "model": name,
+        "texts": "texts of its test split" if data else "sentences of our own",
+        "units": len(decision.encoding.units),
+    }
+    costs = measure.pass_costs(model, decision, select(default_methods()))
+    gaps = list(measure.path_gaps(model, texts))
+    document = sampling_document(
+        games, list(measure.sampling_errors(games)), list(measure.default_errors(games)), gaps, costs, about
+    )
+    path.write_text(document, encoding="utf-8")
+    return document

@@ -1,8 +1,8 @@
-"""The studies of learned methods: the papers' ablations, AML's loss weights, fAML at equal passes, CIEM's claim."""
+"""The studies of methods: ablations, loss weights, CIEM's claim, equal passes, samplers, planted truth, other tools."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,8 +16,10 @@ from explainers.commands.options import (
     downloads,
     parse_settings,
     show_progress,
+    split_ids,
     user_errors,
 )
+from explainers.errors import ExplanationError
 
 VALIDATION_TEXTS = 100
 
@@ -112,3 +114,88 @@ def identifiability_command(
         from explainers.studies.identifiability import report
 
         typer.echo(json.dumps(report(seeds, out)["means"], indent=2))
+
+
+if TYPE_CHECKING:
+    pass
+
+
+def sampling_command(
+    out: Annotated[Path, typer.Option(help="The document to write.")],
+    model: ModelName = "sst2",
+    texts: Annotated[int, typer.Option(min=1, help="Number of texts of 10 to 13 units.")] = 8,
+    data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
+    yes: Yes = False,
+) -> None:
+    """Measure the error of samplers by passes, against exact values."""
+    with user_errors(), downloads(yes=yes):
+        from explainers.studies.sampling.table import write_sampling_errors
+
+        typer.echo(write_sampling_errors(out, model, texts, data))
+
+
+PLANTED_INTO = ("sst2", "nli")
+
+
+def planted_measure_command(
+    data: Annotated[Path, typer.Option(help="The folder with the folders of the data sets.")],
+    folder: Annotated[Path, typer.Option(help="Folder for models and rows; an interrupted run goes on.")] = Path(
+        "runs/planted"
+    ),
+    inputs: Annotated[int, typer.Option(min=1, help="Inputs of each planted model.")] = 130,
+    models: Annotated[str, typer.Option(help="Embedded models, separated by commas.")] = ",".join(PLANTED_INTO),
+    seeds: Annotated[
+        str, typer.Option(help="Seeds of the planted models of each, separated by commas; rows of others stay.")
+    ] = "0,1",
+    fitted: Annotated[int, typer.Option(min=0, help="Of how many of them the learned methods are fitted to each.")] = 2,
+    scenes: Annotated[int, typer.Option(min=0, help="Scenes to explain.")] = 100,
+) -> None:
+    """Train planted models, fit the learned methods to them, and explain inputs whose truth is known."""
+    with user_errors():
+        from explainers.studies.planted.run import measure_planted, measure_scenes
+        from explainers.studies.planted.shortcuts import WORDS
+
+        chosen, numbers = split_ids(models), split_ids(seeds)
+        if unknown := [name for name in chosen if name not in PLANTED_INTO]:
+            raise ExplanationError(f"Nothing is planted into {unknown[0]!r}. Choose from: {', '.join(PLANTED_INTO)}.")
+        possible = [str(seed) for seed in range(len(WORDS))]
+        if unknown := [number for number in numbers if number not in possible]:
+            choice = ", ".join(possible)
+            raise ExplanationError(f"There are no words for the seed {unknown[0]!r}. Choose from: {choice}.")
+        measure_planted(chosen, [int(number) for number in numbers], inputs, data, folder, show_progress, fitted=fitted)
+        measure_scenes(scenes, folder, show_progress)
+
+
+def planted_table_command(
+    out: Annotated[Path, typer.Option(help="The document to write.")] = Path("assets/docs/planted.md"),
+    games: Annotated[int, typer.Option(min=1, help="Models whose answers are random numbers.")] = 150,
+) -> None:
+    """Write the document and assets/confidence.json from the stored rows."""
+    with user_errors():
+        from explainers.comparison.answer import CONFIDENCE
+        from explainers.studies.planted.run import planted_results
+        from explainers.studies.planted.table import DIAGRAM, reliability_figure
+
+        document, content, checked = planted_results(games)
+        out.write_text(document, encoding="utf-8")
+        reliability_figure(checked.bins).savefig(out.with_name(DIAGRAM), dpi=110, metadata={"Software": None})
+        CONFIDENCE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        typer.echo(document)
+
+
+def peers_command(
+    out: Annotated[Path, typer.Option(help="The document to write.")],
+    model: ModelName = "sst2",
+    threads: Annotated[int, typer.Option(help="Threads of torch; 0 keeps torch's default.")] = 0,
+    texts: Annotated[int, typer.Option(min=1, help="Number of texts of 10 to 13 units.")] = 8,
+    data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
+    environments: Annotated[
+        Path | None, typer.Option(help="Where the packages' virtual environments are; by default in the store.")
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Compare with other packages on the same sentences; each runs in a virtual environment of its own."""
+    with user_errors(), downloads(yes=yes):
+        from explainers.studies.peers.table import write_peers
+
+        typer.echo(write_peers(out, model, threads, texts, data, environments))
