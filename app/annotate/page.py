@@ -23,7 +23,7 @@ from app.annotate.workbench import AHEAD, annotate
 from app.database.connections import StoreUnavailable
 from app.login.gate import Account
 from app.model_pool import ModelPool
-from app.server import hosts
+from app.server import edge
 from app.store import Store
 from explainers.errors import ExplanationError
 from explainers.report.text import counted
@@ -108,8 +108,8 @@ def _show_links(listed: Sequence[Invite]) -> bool:
         return False
     plain_text.paragraph("The link of one person" if len(lines) == 1 else f"The links of {len(lines)} people")
     st.code("\n".join(lines), None, wrap_lines=True)
-    if hosts.is_local(_address()):
-        st.warning(hosts.LOCAL_ONLY)
+    if edge.is_local(_address()):
+        st.warning(edge.LOCAL_ONLY)
     st.caption(UNUSED)
     return True
 

@@ -21,7 +21,7 @@ from app.reading import pace, steps
 from app.reading.groups import LONGEST_NOTE, GroupNote, Groups, GroupView, place_name
 from app.reading.state import Presented, reading_state
 from app.reading.story import Step, Story, story_of
-from app.server import hosts
+from app.server import edge
 from app.store import Store
 from explainers.errors import ExplanationError
 from explainers.report.text import one_line
@@ -285,8 +285,8 @@ def _invitation(code: str) -> None:
     st.caption(JOIN)
     st.image(qr_code(address), width=260)
     st.code(address, language=None, wrap_lines=True)
-    if hosts.is_local(address):
-        st.warning(hosts.LOCAL_ONLY)
+    if edge.is_local(address):
+        st.warning(edge.LOCAL_ONLY)
     st.caption(KEEP)
 
 

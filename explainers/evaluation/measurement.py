@@ -32,7 +32,7 @@ from explainers.evaluation.names import AVGSEN, CONTROLS, EVALUATED_ORDERS, POSI
 from explainers.evaluation.record_file import Record, read_records
 from explainers.methods.registry import applicable, method_spec
 from explainers.methods.spec import MethodSpec
-from explainers.metrics import evidence
+from explainers.metrics import plausibility
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import METRICS, measured, prefetch
 from explainers.metrics.sensitivity import sensitivity
@@ -244,5 +244,5 @@ def _evidence_metrics(decision: Decision, example: Example, method: str, orders:
     if example.evidence is None or decision.label != example.label:
         return {}
     if method == RANDOM:
-        return evidence.expected_at_random(decision.encoding, example.evidence)
-    return evidence.evidence_scores(decision.encoding, example.evidence, orders[0])
+        return plausibility.expected_at_random(decision.encoding, example.evidence)
+    return plausibility.evidence_scores(decision.encoding, example.evidence, orders[0])

@@ -14,8 +14,8 @@ import pandas as pd
 from explainers.evaluation.names import AVGSEN, RANDOM
 from explainers.evaluation.record_file import Record
 from explainers.metrics.bootstrap import Interval, mean_interval
-from explainers.metrics.evidence import EVIDENCE_METRICS
 from explainers.metrics.faithfulness import METRICS
+from explainers.metrics.plausibility import EVIDENCE_METRICS
 from explainers.metrics.spec import MetricSpec
 
 Row = dict[str, Any]

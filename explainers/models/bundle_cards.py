@@ -4,11 +4,17 @@ assets/bundles/<name>/card.json   labels, data, splits, seed, command, accuracy,
                                   apply, "texts" (input names of a pair), "position" (order of display), "architecture"
                                   (package of `explainers.models` that loads the bundle), "pictures" (a multimodal
                                   model), "generated" (its data come from a generator), "generator" (name of an example)
+
+An architecture is a package of `explainers.models`; its modules are imported when they are asked for.
 """
 
 import json
+import pkgutil
+from collections.abc import Iterator
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
@@ -128,3 +134,24 @@ def _position_on(card: Path, _changed: int) -> float:
         return float(json.loads(card.read_text(encoding="utf-8"))["position"])
     except (OSError, ValueError, KeyError, TypeError):
         return float("inf")
+
+
+FOLDER = Path(__file__).parent
+
+
+@lru_cache
+def architectures_with(module: str) -> tuple[str, ...]:
+    """The names of the packages here that have a module of this name."""
+    packages = (module.name for module in pkgutil.iter_modules([str(FOLDER)]) if module.ispkg)
+    return tuple(name for name in packages if module in _modules(FOLDER / name))
+
+
+def architecture_module(architecture: str, module: str) -> ModuleType:
+    """`explainers.models.<architecture>.<module>`, imported now. Raises `ValueError` if there is none."""
+    if architecture not in architectures_with(module):
+        raise ValueError(f"no module {module} for the architecture {architecture!r}")
+    return import_module(f"explainers.models.{architecture}.{module}")
+
+
+def _modules(folder: Path) -> Iterator[str]:
+    return (module.name for module in pkgutil.iter_modules([str(folder)]))

@@ -19,8 +19,15 @@ import torch
 from torch import nn
 
 from explainers.errors import ModelUnavailable
-from explainers.models.architectures import architecture_module, architectures_with
-from explainers.models.bundle_cards import BUNDLES, architecture_of, bundle_names, damaged_bundle, read_card
+from explainers.models.bundle_cards import (
+    BUNDLES,
+    architecture_module,
+    architecture_of,
+    architectures_with,
+    bundle_names,
+    damaged_bundle,
+    read_card,
+)
 from explainers.models.checks import TRIALS, check_answers, erasing_token, explainable, in_our_form, readable_tokens
 from explainers.models.decoder import DecoderBase, is_decoder
 from explainers.models.encoder_decoder import EncoderBase

@@ -8,8 +8,13 @@ from typing import Any, TypeVar
 from explainers.datasets.entailment import NO_RULES, ReasonChecker, ReasonTruth, TopicChecker
 from explainers.datasets.example import Example, Splits
 from explainers.errors import ModelUnavailable
-from explainers.models.architectures import architecture_module, architectures_with
-from explainers.models.bundle_cards import bundle_names, generator_noun, stands_on
+from explainers.models.bundle_cards import (
+    architecture_module,
+    architectures_with,
+    bundle_names,
+    generator_noun,
+    stands_on,
+)
 from explainers.models.inputs.requirements import SINGLE_TEXT
 
 RecipeType = TypeVar("RecipeType")

@@ -29,7 +29,7 @@ from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.scenes import network
 from explainers.models.scenes.model import SceneModel
-from explainers.models.scenes.vocabulary import MASK, PAD, UNK, train_tokenizer
+from explainers.models.scenes.network import MASK, PAD, UNK, train_tokenizer
 
 # AppTest looks through all installed packages at every run
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)

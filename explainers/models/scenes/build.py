@@ -30,6 +30,7 @@ from explainers.models.foreign.process_limits import can_fork
 from explainers.models.frozen_model import Floats
 from explainers.models.scenes.bundle import WORDS, load_bundle
 from explainers.models.scenes.model import SceneModel
+from explainers.models.scenes.network import configured, train_tokenizer
 from explainers.models.scenes.recipe import SceneModelRecipe
 from explainers.models.scenes.samples import (
     SceneSample,
@@ -44,7 +45,6 @@ from explainers.models.scenes.training import (
     SceneTraining,
     train,
 )
-from explainers.models.scenes.vocabulary import configured, train_tokenizer
 from explainers.models.text.base_weights import sha256
 
 WORK, LOG = Path("runs/scenes"), "log.jsonl"

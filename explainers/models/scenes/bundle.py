@@ -12,8 +12,7 @@ from tokenizers import Tokenizer
 
 from explainers.models.bundle_cards import damaged_bundle, input_names_of, read_card
 from explainers.models.scenes.model import SceneModel
-from explainers.models.scenes.network import SceneNetwork
-from explainers.models.scenes.vocabulary import MASK, PAD, UNK, configured
+from explainers.models.scenes.network import MASK, PAD, UNK, SceneNetwork, configured
 from explainers.models.text.bundle import bundle_weights
 
 WORDS = "tokenizer.json"

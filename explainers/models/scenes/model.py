@@ -30,8 +30,7 @@ from explainers.models.inputs.encoding import (
 )
 from explainers.models.inputs.erasure import nonzero_mask
 from explainers.models.inputs.requirements import EMPTY_TEXT, check_image
-from explainers.models.scenes.network import COLUMNS, PATCH, PATCHES, SceneNetwork, scaled, split_patches
-from explainers.models.scenes.vocabulary import framed
+from explainers.models.scenes.network import COLUMNS, PATCH, PATCHES, SceneNetwork, framed, scaled, split_patches
 from explainers.models.states import States
 
 

@@ -35,9 +35,19 @@ from explainers.datasets.scenes.statements import (
     Unanswerable,
 )
 from explainers.datasets.scenes.world import COLOURS, INKS, LEFTS, PAPER, SHAPES, SIDE, SIZES, Thing, box_frame, draw
-from explainers.models.scenes.network import COLUMNS, PATCH, PATCHES, ROWS, scaled, split_patches
+from explainers.models.scenes.network import (
+    COLUMNS,
+    MASK,
+    PAD,
+    PATCH,
+    PATCH_ID,
+    PATCHES,
+    ROWS,
+    framed,
+    scaled,
+    split_patches,
+)
 from explainers.models.scenes.recipe import SceneModelRecipe
-from explainers.models.scenes.vocabulary import MASK, PAD, PATCH_ID, framed
 
 UNKNOWN = -100  # as in torch: no loss here
 COVERED, WALLS = 27, ("left", "right", "top", "bottom")  # after 27 kinds of things

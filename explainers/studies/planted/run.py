@@ -26,7 +26,7 @@ from explainers.errors import DataUnavailable
 from explainers.evaluation.record_file import appending, read_records, resume_records
 from explainers.installation import ASSETS, STORE_VARIABLE
 from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.evidence import is_evidence
+from explainers.metrics.plausibility import is_evidence
 from explainers.models.bundle_cards import CARD
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel

@@ -20,8 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from app.server import edge
-from app.server.edge import security_headers
-from app.server.hosts import allowed_hosts
+from app.server.edge import allowed_hosts, security_headers
 from app.server.lifetime import link_header
 from app.streamlit_shims import STREAM, BackMsg, ForwardMsg
 from explainers.errors import ExplanationError

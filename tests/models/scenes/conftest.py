@@ -14,9 +14,8 @@ from explainers.datasets.scenes.generator import generate_items
 from explainers.datasets.scenes.world import Scene, Thing, draw
 from explainers.models.scenes import network
 from explainers.models.scenes.model import SceneModel
-from explainers.models.scenes.network import SceneNetwork
+from explainers.models.scenes.network import MASK, PAD, UNK, SceneNetwork, train_tokenizer
 from explainers.models.scenes.samples import SceneBatch, SceneSample, collate, generate_sentences, item_sample
-from explainers.models.scenes.vocabulary import MASK, PAD, UNK, train_tokenizer
 
 LABELS = ("entailment", "neutral", "contradiction")
 SCENE = Scene(

@@ -12,6 +12,7 @@ from explainers.datasets.scenes.generator import generate_items
 from explainers.datasets.scenes.statements import Count
 from explainers.datasets.scenes.world import draw
 from explainers.models.scenes.model import SceneModel
+from explainers.models.scenes.network import MASK, PAD, PATCH_ID
 from explainers.models.scenes.recipe import SceneModelRecipe
 from explainers.models.scenes.samples import (
     UNKNOWN,
@@ -24,7 +25,6 @@ from explainers.models.scenes.samples import (
     item_sample,
     kept_patches,
 )
-from explainers.models.scenes.vocabulary import MASK, PAD, PATCH_ID
 
 RECIPE = SceneModelRecipe(steps=4, batch=3, human=0.25, borrowed=0.0, alone=0, seed=2)
 ROWS = Sources([("There is a blue square", 0, draw(next(generate_items(9, held_out=False)).scene))])

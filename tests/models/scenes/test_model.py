@@ -18,8 +18,7 @@ from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, NO_UNIT, Enco
 from explainers.models.meter import Meter
 from explainers.models.precision import UsedPrecision
 from explainers.models.scenes.model import FITTED, SceneModel, close_gaps, fit_image
-from explainers.models.scenes.network import scaled, split_patches
-from explainers.models.scenes.vocabulary import framed
+from explainers.models.scenes.network import framed, scaled, split_patches
 
 every_erasure = pytest.mark.parametrize("erasure", MULTIMODAL_ERASURES)
 every_smooth_erasure = pytest.mark.parametrize("erasure", ["mask", "blur", "zero"])

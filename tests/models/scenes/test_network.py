@@ -3,20 +3,24 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from explainers.models.scenes.network import INPUTS, PATCHES, SceneNetwork, scaled, split_patches
-from explainers.models.scenes.samples import generate_sentences
-from explainers.models.scenes.vocabulary import (
+from explainers.models.scenes.network import (
     CLS,
+    INPUTS,
     LONGEST,
     MASK,
     PAD,
     PATCH_ID,
+    PATCHES,
     SEP,
     SPECIAL,
     UNK,
+    SceneNetwork,
     framed,
+    scaled,
+    split_patches,
     train_tokenizer,
 )
+from explainers.models.scenes.samples import generate_sentences
 
 
 def box_of(number: int) -> tuple[int, int, int, int]:
