@@ -12,7 +12,7 @@ from app.train.state import train_state
 from explainers.datasets import tables
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.images.own import image_rows
+from explainers.datasets.images.sets import image_rows
 from explainers.datasets.user_texts import FEWEST, SUFFIXES, check_texts, parse_lines, parse_texts
 from explainers.errors import DataUnavailable
 from explainers.report.text import counted

@@ -12,9 +12,9 @@ Over n units of which k are marked, with chance the expectation over random orde
 A metric is not defined where all units are marked, or none.
 
 Where the evidence is annotated, patches and words are scored against it: ROC-AUC of the raw scores; pointing game
-(Zhang et al., 2018): whether the highest-scored unit is evidence; IOU of the evidence with as many of the highest-scored
-units. Each is computed over patches alone and over words alone, for the predicted class, where it is the true one. A
-metric is not defined for a kind of which all units or none are evidence.
+(Zhang et al., 2018): whether the highest-scored unit is evidence; IOU of the evidence with as many of the highest-
+scored units. Each is computed over patches alone and over words alone, for the predicted class, where it is the true
+one. A metric is not defined for a kind of which all units or none are evidence.
 """
 
 from collections.abc import Callable

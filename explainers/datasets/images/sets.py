@@ -1,13 +1,69 @@
-"""The image sets that can be read, each in one format, which is never guessed."""
+"""The image sets that can be read, each in one format, which is never guessed: published sets, and a person's
+own images with texts, a table and the folder of the images.
 
-from collections.abc import Callable
+.csv, .tsv, .parquet   text, image: the name of a file in the folder, and label, which only a head needs: the class
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from explainers.datasets import entailment
-from explainers.datasets.images import esnlive, hateful_memes, own, vqa_x
-from explainers.datasets.images.annotation import ImageExamples
+from explainers.datasets import entailment, tables
+from explainers.datasets.example import Example
+from explainers.datasets.images import esnlive, hateful_memes, vqa_x
+from explainers.datasets.images.annotation import Annotated, ImageExamples, checked_name, with_images
 from explainers.errors import DataUnavailable
+
+OWN, OWN_TITLE = "table", "Own table"
+COLUMNS = ("text", "image", "label")
+Row = dict[str, str]
+
+
+def own_classes(table: Path) -> tuple[str, ...]:
+    """The classes in the column label, in alphabetical order; none if there is no such column."""
+    return tuple(sorted({row["label"] for row in _checked(table) if row.get("label")}))
+
+
+def read_own_table(table: Path, images: Path, labels: tuple[str, ...]) -> ImageExamples:
+    """Raises `DataUnavailable` for a row that cannot be read, and for a class that is not among `labels`."""
+    return with_images(_annotated(table, labels), table, images, labels)
+
+
+def image_rows(content: bytes, name: str) -> Iterator[Row | DataUnavailable]:
+    """The cells by column, or what is wrong with the row. Raises `DataUnavailable` for what is no such table."""
+    if not tables.is_table(name):
+        raise DataUnavailable(f"Give a table ({', '.join(tables.SUFFIXES)}) with the columns text and image.")
+    table = tables.read_user_table(content, name, _chosen)
+    for row in table.rows:
+        cells = row if isinstance(row, DataUnavailable) else [cell.strip() for cell in row]
+        yield cells if isinstance(cells, DataUnavailable) else dict(zip(table.columns, cells, strict=True))
+
+
+def _chosen(columns: Sequence[str]) -> list[str]:
+    if not {"text", "image"} <= set(columns):
+        raise DataUnavailable(f"A table of images needs the columns text and image; it has {', '.join(columns)[:200]}.")
+    return [column for column in COLUMNS if column in columns]
+
+
+def _checked(table: Path) -> Iterator[Row]:
+    try:
+        content = table.read_bytes()
+    except OSError as error:
+        raise DataUnavailable(f"{table} cannot be read: {error.strerror}.") from error
+    for row in image_rows(content, table.name):
+        if isinstance(row, DataUnavailable):
+            raise row
+        if row["text"]:
+            yield row
+
+
+def _annotated(table: Path, labels: tuple[str, ...]) -> Iterator[Annotated]:
+    for row in _checked(table):
+        name = row.get("label", "")
+        if name and name not in labels:
+            raise DataUnavailable(f"The class {name[:60]!r} is not one of the model's: {', '.join(labels)}.")
+        label = labels.index(name) if name else None
+        yield (checked_name(row["image"], table.name),), Example(row["text"], label=label)
 
 
 @dataclass(frozen=True)
@@ -27,8 +83,6 @@ class ImageSet:
     classes: Callable[[Path], tuple[str, ...]]
     read: Callable[[Path, Path, tuple[str, ...]], ImageExamples]
 
-
-OWN = "table"  # the name of a person's own set
 
 SETS = (
     ImageSet(
@@ -66,14 +120,14 @@ SETS = (
     ),
     ImageSet(
         OWN,
-        own.TITLE,
+        OWN_TITLE,
         "your own texts about images of yours",
         "a table (.csv, .tsv or .parquet) with the columns text and image, and label to train a head",
         "yours",
         "the folder that holds the images which the table names",
         ("text",),
-        own.own_classes,
-        own.read_own_table,
+        own_classes,
+        read_own_table,
     ),
 )
 

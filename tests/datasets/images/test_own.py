@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from explainers.datasets.images.own import own_classes, read_own_table
+from explainers.datasets.images.sets import own_classes, read_own_table
 from explainers.errors import DataUnavailable
 
 
