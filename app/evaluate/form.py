@@ -49,6 +49,8 @@ SHORTER = (
 TICK = 2.0  # seconds between two looks at whether the model is loaded
 PATCHES = 49  # of an image, about: models cut it into 7 × 7 or some more
 TRIED = 8  # masks of which the seconds of a pass are measured; a large model takes seconds for each
+MOST_PROCESSES = 8
+UNWRITTEN = "The data cannot be written to the disk of the server: {}. Contact the administrator."
 
 
 def title() -> None:
@@ -214,10 +216,6 @@ def _seconds_per_pass(
     started = time.perf_counter()
     _model.probabilities(encoding, keeps)
     return (time.perf_counter() - started) / TRIED
-
-
-MOST_PROCESSES = 8
-UNWRITTEN = "The data cannot be written to the disk of the server: {}. Contact the administrator."
 
 
 def submit(jobs: Jobs, spec: SetSpec, data: SubmittedData, account: Account) -> Job:

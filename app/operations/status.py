@@ -29,6 +29,7 @@ NONE = "No app has written its status. Start it, or set CROSSLIGHT_STORE as for 
 
 Collect = Callable[[], Mapping[str, object]]
 Status = dict[str, Any]
+LONGEST_PAUSE = 60.0  # seconds between two attempts while it fails
 
 
 class StatusWriter:
@@ -159,8 +160,6 @@ if __name__ == "__main__":
 
 
 log = logging.getLogger(__name__)
-
-LONGEST_PAUSE = 60.0  # seconds between two attempts while it fails
 
 
 class Watch:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 YES_OR_NO = ("states",)  # kinds of numbers that are 1 or 0
 SHOWN_DIFFERENCE = 5e-4  # values are shown with three decimals
+PLACES = 3  # decimals
+ERASED = "Without the words that were erased:"
+AS_EXPECTED, OPPOSITE, LEVEL = "as expected", "the opposite", "level"
 
 
 def observed(comparison: "Comparison | None", name: str) -> float:
@@ -136,11 +139,6 @@ def _noise(comparison: "Comparison | None", name: str) -> float:
     result = comparison.result(rest[0]) if comparison is not None and kind == "metric" else None
     noise = result.noise.get(rest[1], 0.0) if result is not None else 0.0
     return 0.0 if np.isnan(noise) else noise
-
-
-PLACES = 3  # decimals
-ERASED = "Without the words that were erased:"
-AS_EXPECTED, OPPOSITE, LEVEL = "as expected", "the opposite", "level"
 
 
 def figure_sentences(comparison: "Comparison", state: LiveExample, own: str = "", *, erased: bool = False) -> list[str]:

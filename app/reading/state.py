@@ -17,6 +17,8 @@ from app.compare.state import Guess
 from app.reading.story import LiveExample
 from app.session import held
 
+ME = "me"
+
 
 @dataclass
 class OwnWork:
@@ -70,9 +72,6 @@ class ReadingState:
 def reading_state() -> ReadingState:
     """Return what the session holds of the Reading page."""
     return held(ReadingState)
-
-
-ME = "me"
 
 
 class Audience(Protocol):

@@ -29,6 +29,17 @@ Kind = Literal["claim", "equation", "live", "bet", "break", "table", "discussion
 Part = Literal["prediction", "answer", "sheet", "curves", "sentences", "duel", "marks"]
 Pick = Literal["largest", "smallest", "range"]
 Outcome = Literal["replicated", "partly", "not"]
+FOLDER = ASSETS / "reading"
+FILE = "story.toml"
+ORDER = ("newcomers", "aml", "cimi", "ciem", "ivra", "cause", "five")  # of the list on the page
+NEEDS: dict[Kind, str] = {  # the part without which a step of this kind is nothing
+    "equation": "equations",
+    "live": "state",
+    "bet": "bet",
+    "break": "state",
+    "table": "table",
+    "discussion": "questions",
+}
 
 
 @dataclass(frozen=True)
@@ -218,17 +229,6 @@ def reversed_order(run: Run, method: str) -> tuple[int, ...]:
     return tuple(left[int(unit)] for unit in ranking(column.attribution.scores)[::-1])
 
 
-FOLDER = ASSETS / "reading"
-FILE = "story.toml"
-ORDER = ("newcomers", "aml", "cimi", "ciem", "ivra", "cause", "five")  # of the list on the page
-NEEDS: dict[Kind, str] = {  # the part without which a step of this kind is nothing
-    "equation": "equations",
-    "live": "state",
-    "bet": "bet",
-    "break": "state",
-    "table": "table",
-    "discussion": "questions",
-}
 STORY = TypeAdapter(Story)
 
 

@@ -31,6 +31,9 @@ INTRODUCTION = (
 UNKNOWN = "The address asks for the story “{}”, which does not exist. Choose one of these."
 CODE_HELP = "The presenter's page shows the code."
 PRESENT_HELP = "Begins a group. Others follow your steps on their phones, bet and mark their own words."
+WIDTH, HEIGHT = 160, 64
+INSET = 3  # of the lines, so that their ends are not cut
+MOST = 4  # lines of methods
 
 
 def show() -> None:
@@ -101,10 +104,6 @@ def _alone(story: Story) -> None:
 if TYPE_CHECKING:
     from explainers.results.attribution import Floats
     from explainers.results.comparison import Comparison
-
-WIDTH, HEIGHT = 160, 64
-INSET = 3  # of the lines, so that their ends are not cut
-MOST = 4  # lines of methods
 
 
 def miniature(comparison: "Comparison", methods: tuple[str, ...]) -> str:

@@ -34,6 +34,19 @@ LOCAL_ONLY = (
 )
 NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\]")
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
+INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+PROTOCOL_ERROR = 1002  # the code of a WebSocket's end
+HOST_REFUSED = (
+    "This server does not answer to the name in the request. Open it as localhost or 127.0.0.1, "
+    f"or let its owner add the name to {HOSTS_VARIABLE}.\n"
+)
+ORIGIN_REFUSED = (
+    "The request was sent by a page of another address. Open the app's own address; a proxy must pass on the Host "
+    "header as it came.\n"
+)
+CLOSED_REFUSED = "This address is closed.\n"
+END = b"</body>"
+OF_THE_FILE = ("etag", "last-modified", "accept-ranges")  # headers that do not hold for the file with the style
 
 
 def allowed_hosts() -> tuple[str, ...]:
@@ -67,18 +80,6 @@ def is_same_origin(origin: str, host: str | None) -> bool:
 
 
 log = logging.getLogger(__name__)
-
-INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
-PROTOCOL_ERROR = 1002  # the code of a WebSocket's end
-HOST_REFUSED = (
-    "This server does not answer to the name in the request. Open it as localhost or 127.0.0.1, "
-    f"or let its owner add the name to {HOSTS_VARIABLE}.\n"
-)
-ORIGIN_REFUSED = (
-    "The request was sent by a page of another address. Open the app's own address; a proxy must pass on the Host "
-    "header as it came.\n"
-)
-CLOSED_REFUSED = "This address is closed.\n"
 
 
 def middleware() -> list[Middleware]:
@@ -192,10 +193,6 @@ def inline_scripts() -> tuple[str, ...]:
     """Return the hashes by which the policy allows the scripts in Streamlit's own page, and no others."""
     digests = (hashlib.sha256(script).digest() for script in INLINE_SCRIPT.findall(INDEX.read_bytes()))
     return tuple(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
-
-
-END = b"</body>"
-OF_THE_FILE = ("etag", "last-modified", "accept-ranges")  # headers that do not hold for the file with the style
 
 
 @cache

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 LONGEST = 8.0  # seconds after which the process ends whatever still runs
 _parts: "WeakSet[Part]" = WeakSet()
+MODULES = ("app.compare.views", "pandas", "app.train.view")  # of the page; Streamlit needs pandas for a component
 
 
 class Part(Protocol):
@@ -75,9 +76,6 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
 def _end() -> None:
     log.warning("the server did not end within %.0f s and is ended", LONGEST)
     os._exit(0)
-
-
-MODULES = ("app.compare.views", "pandas", "app.train.view")  # of the page; Streamlit needs pandas for a component
 
 
 @cache

@@ -65,6 +65,11 @@ NOT_MEASURED = "Not measured for inputs of this kind or length, or for these met
 CONTRAST_NOT_MEASURED = "Not measured where one class is explained rather than another."
 SENTENCES_NOT_MEASURED = "Measured for words only (assets/docs/planted.md)."
 FLAT = "Every method gives equal scores, so none ranks the input."
+SMALLEST = 0.02  # difference in AOPC; with a smaller one another seed changes more leads
+VISIBLE = 0.005  # two decimals show no smaller difference
+CONFIDENCE = ASSETS / "confidence.json"
+REGRESSION, BASE_RATE = "regression", "base rate"
+PREDICTORS = ("intercept", "agreement", "units", "pair", "learned")
 
 
 def answered(comparison: "Comparison", *, finished: bool) -> "Comparison":
@@ -276,10 +281,6 @@ def _unmoved(comparison: "Comparison", results: Sequence["MethodResult"]) -> str
     return f"The probability stays between {p.min():.2f} and {p.max():.2f}, whatever is removed or kept."
 
 
-SMALLEST = 0.02  # difference in AOPC; with a smaller one another seed changes more leads
-VISIBLE = 0.005  # two decimals show no smaller difference
-
-
 def leaders(
     scores: dict[str, float],
     noise: dict[str, float],
@@ -320,11 +321,6 @@ def edge_of_band(random_scores: Sequence[float], *, higher: bool) -> float:
     if higher:
         return float(np.quantile(random_scores, 0.975, method="higher"))
     return float(np.quantile(random_scores, 0.025, method="lower"))
-
-
-CONFIDENCE = ASSETS / "confidence.json"
-REGRESSION, BASE_RATE = "regression", "base rate"
-PREDICTORS = ("intercept", "agreement", "units", "pair", "learned")
 
 
 @lru_cache(maxsize=1)

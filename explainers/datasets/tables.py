@@ -135,6 +135,7 @@ def _answer(process: "subprocess.Popen[bytes]") -> dict[str, Any]:
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = ".parquet"
+JSON_LINES = (".jsonl", ".ndjson")
 NOT_UTF8 = "{} is not UTF-8 text. Save it as UTF-8."
 SURROGATE = re.compile("[\ud800-\udfff]")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -364,9 +365,6 @@ def rows(
                 yield lines.line_num, dict(zip_longest(names, cells[: len(names)], fillvalue=""))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise DataUnavailable(f"{path.name} is not a gzip file of UTF-8 text: {error}. Fetch it again.") from error
-
-
-JSON_LINES = (".jsonl", ".ndjson")
 
 
 def is_json_lines(name: str) -> bool:

@@ -32,6 +32,8 @@ Truth = NDArray[np.bool_]  # (units,), true where people marked
 Run = tuple[int, int]  # units first to last (exclusive)
 ORDERS = 100
 MATCHED = 0.5  # least IOU of two runs
+COVERED = 0.2  # of the patch, or of the evidence's box: less of an overlap does not make a patch evidence
+KINDS: tuple[Kind, ...] = ("patch", "word")
 
 
 def roc_auc(truth: Truth, scores: tuple[float, ...]) -> float:
@@ -135,8 +137,6 @@ def plausibility_by_chance(truth: Truth) -> dict[str, float]:
     return {metric.id: metric.chance(truth) for metric in PLAUSIBILITY} if is_defined(truth) else {}
 
 
-COVERED = 0.2  # of the patch, or of the evidence's box: less of an overlap does not make a patch evidence
-KINDS: tuple[Kind, ...] = ("patch", "word")
 EVIDENCE_METRICS = tuple(f"{kind}_{name}" for kind in KINDS for name in ("auc", "pointing", "iou"))
 
 

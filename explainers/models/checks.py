@@ -23,6 +23,9 @@ REFUSED = {  # by the library's model_type
     "xlnet": "it expects padding in front of a text, and its layers order their states otherwise than those of all "
     "other models",
 }
+ENCODERS = "Choose an encoder such as BERT, RoBERTa or DeBERTa."
+DECODERS = "Choose a decoder such as GPT-2, Llama or Qwen."
+TRIALS = (Example("A test."), Example("A test.", "Another one."))
 
 
 def explainable(name: str, network: Any, tokens: Tokens) -> nn.Module:
@@ -51,11 +54,6 @@ def explainable(name: str, network: Any, tokens: Tokens) -> nn.Module:
 def in_our_form(network: nn.Module) -> bool:
     """Return whether it is a decoder or an encoder-decoder: these know one kind of text, and some no mask token."""
     return isinstance(network.base_model, DecoderBase | EncoderBase)
-
-
-ENCODERS = "Choose an encoder such as BERT, RoBERTa or DeBERTa."
-DECODERS = "Choose a decoder such as GPT-2, Llama or Qwen."
-TRIALS = (Example("A test."), Example("A test.", "Another one."))
 
 
 def erasing_token(name: str, mask: int | None, unknown: int | None, end: int | None) -> tuple[int, str]:

@@ -19,6 +19,9 @@ BLOCK = "white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.9; unico
 ASIDE = "font-size: 0.8em; opacity: 0.75"
 OUTSIDE = '<span style="opacity: 0.5" title="not part of this explanation">'
 TEXT_NAMES = ("Text 1", "Text 2")
+LONGEST = 480  # pixels; a page contains the image once per method
+TALLEST = 22  # em
+BAR = 0.12  # of a patch's height, for the strongest
 
 
 def heatmap(
@@ -139,11 +142,6 @@ def _pieces(text: str, segment: int, units: tuple[Unit, ...], spans: list[str]) 
 def _between(text: str) -> str:
     """Spaces stay; other characters are dimmed: they were removed, or cut off because the text is too long."""
     return f"{OUTSIDE}{escaped(text)}</span>" if text.strip() else escaped(text)
-
-
-LONGEST = 480  # pixels; a page contains the image once per method
-TALLEST = 22  # em
-BAR = 0.12  # of a patch's height, for the strongest
 
 
 def overlay(attribution: Attribution, colours: Sequence[str], titles: Sequence[str], framed: Sequence[bool]) -> str:

@@ -53,6 +53,10 @@ FAKE_SEED = 10_000_000  # far from the seeds of the random control
 TOP = 3  # units of the consensus that are compared between seeds
 
 Scores = tuple[float, ...]
+SUPPORTED, OPEN = "supported", "open"
+HOME = "mask"  # the operator under which the methods explain
+RIVALS = ("kernel_shap", "lime", "integrated_gradients", "occlusion")
+Line = tuple[str, str]  # a name, and the value of one model
 
 
 def tested_methods() -> tuple[str, ...]:
@@ -169,11 +173,6 @@ def paired_evidence(rows: Sequence[Record], method: str, other: str) -> tuple[np
     return np.array([one for one, _ in both]), np.array([two for _, two in both])
 
 
-SUPPORTED, OPEN = "supported", "open"
-HOME = "mask"  # the operator under which the methods explain
-RIVALS = ("kernel_shap", "lime", "integrated_gradients", "occlusion")
-
-
 def rates(rows: Sequence[Record]) -> dict[str, Interval | None]:
     """Return every rate by name, with its interval over inputs; None without an input that counts."""
     explained = [row for row in rows if row["seeds"]]
@@ -252,9 +251,6 @@ def answers_document(results: Mapping[str, Mapping[str, Any]]) -> str:
     commands = "\n".join(str(result["command"]) for result in results.values())
     parts.append("## Commands\n\n" + command_block(commands))
     return "\n\n".join(parts) + "\n"
-
-
-Line = tuple[str, str]  # a name, and the value of one model
 
 
 def _rates(rows: Sequence[Record]) -> list[Line]:

@@ -71,6 +71,17 @@ T5: Mapping[str, Any] = {
     **{"d_model": 32, "num_layers": 2, "num_heads": 4, "d_kv": 8, "d_ff": 64},
     **{"pad_token_id": PAD, "eos_token_id": SEP, "decoder_start_token_id": PAD},
 }
+METHODS_AND_LEARNED = (*METHODS, *LEARNED)
+HEAD = (
+    "# Which architectures can be explained\n\n"
+    "Small models of two layers, one per family of `transformers`, each trained until one planted word decides its "
+    "class, saved to a folder and opened like any other model. A cell is the mean rank of that word among the "
+    f"{FEWEST} to {MOST} words of a text, 1 being the highest score; by chance it is about 5. The learned methods were "
+    "fitted for a few epochs on few texts, so their ranks say that they work and not how good they can be. The "
+    "operator is that which the command line takes by default. A dash stands for a reason below. Gradient × input is "
+    "the slope at the text, which is nearly flat where a model is as sure as these are: the sign of next to nothing "
+    "may put the word last."
+)
 
 
 @dataclass(frozen=True)
@@ -266,19 +277,6 @@ def ranks_of(
                 rank = float((scores > own).sum() + (1 + (scores == own).sum()) / 2)
                 ranks.setdefault(result.attribution.method, []).append(rank)
     return ranks, failures
-
-
-METHODS_AND_LEARNED = (*METHODS, *LEARNED)
-HEAD = (
-    "# Which architectures can be explained\n\n"
-    "Small models of two layers, one per family of `transformers`, each trained until one planted word decides its "
-    "class, saved to a folder and opened like any other model. A cell is the mean rank of that word among the "
-    f"{FEWEST} to {MOST} words of a text, 1 being the highest score; by chance it is about 5. The learned methods were "
-    "fitted for a few epochs on few texts, so their ranks say that they work and not how good they can be. The "
-    "operator is that which the command line takes by default. A dash stands for a reason below. Gradient × input is "
-    "the slope at the text, which is nearly flat where a model is as sure as these are: the sign of next to nothing "
-    "may put the word last."
-)
 
 
 def documented(stored: Record) -> str:

@@ -30,6 +30,15 @@ DOCUMENT, STORED = ASSETS / "docs" / "masking.md", ASSETS / "studies" / "masking
 
 RATES = (0.0, 0.15, 0.5, 0.8, 0.9, 1.0)  # shares of the units that are masked
 FILE = "{}.jsonl"  # a row per input, by the name of the model
+EMBEDDED, UNIFORM = "embedded", "uniform"
+HEAD = (
+    "# Trained for erasure\n\nErasure metrics ask a model about texts of which nearly everything is masked, and the "
+    "embedded models have seen 15 % of the tokens masked in training. Here each stands beside the same model, trained "
+    "by the same recipe and seed with a share of its own in every other text, uniform in 0 to 100 %. The methods that "
+    "need no fit are compared. Brackets hold 95 % intervals over inputs, of the difference over the same inputs; each "
+    "model was trained once. Of twenty such intervals about one excludes 0 by chance."
+)
+Lines = Mapping[str, Callable[[Record], float | None]]
 
 
 def without_weights() -> tuple[MethodSpec, ...]:
@@ -89,14 +98,6 @@ def rows_of(out: Path, name: str) -> list[Record]:
     return sorted(read_records(out / FILE.format(name)), key=lambda row: row["input"])
 
 
-EMBEDDED, UNIFORM = "embedded", "uniform"
-HEAD = (
-    "# Trained for erasure\n\nErasure metrics ask a model about texts of which nearly everything is masked, and the "
-    "embedded models have seen 15 % of the tokens masked in training. Here each stands beside the same model, trained "
-    "by the same recipe and seed with a share of its own in every other text, uniform in 0 to 100 %. The methods that "
-    "need no fit are compared. Brackets hold 95 % intervals over inputs, of the difference over the same inputs; each "
-    "model was trained once. Of twenty such intervals about one excludes 0 by chance."
-)
 MEASURES: Mapping[str, Callable[[Record], float | None]] = {
     "the consensus is better than chance": lambda row: _answer(row, lambda a: a["status"] == "supported"),
     "holds under all other operators": lambda row: _answer(
@@ -120,9 +121,6 @@ def _answer(row: Record, value: Callable[[Record], Any]) -> float | None:
 def _under(answer: Record, erasure: str) -> Any:
     values = answer["operators_evidence"].get(erasure, {})
     return float(np.mean(list(values.values()))) if values else None
-
-
-Lines = Mapping[str, Callable[[Record], float | None]]
 
 
 def lines() -> Lines:

@@ -33,6 +33,29 @@ from explainers.results.manifest import strict_json
 
 Record = Mapping[str, Any]
 EXAMPLES_ON_PAGE = 20
+Row = dict[str, Any]
+SHOWN = 5
+TRADE_OFF = (
+    "Selected by rule: one narrator states another class than the model's, and its reason is closer to the given "
+    "reasons than that of a narrator that states the model's class. Closer means a higher BLEU-4 of the reason alone "
+    "(sacrebleu, smoothed, against all given reasons). Of several such pairs the one with the largest difference is "
+    "shown."
+)
+BY_RULES = (
+    "Selected by rule: the sentence states the model's class and gives a reason that is not right. By the generator's "
+    "rules it is not true of the input, or not on topic; what cannot be told does not count as right. Inputs that the "
+    "model classifies wrongly are left out, as no right reason for its class is known."
+)
+BY_WORDS = (
+    "Selected by rule: the sentence states the model's class and gives a reason of which no content word, class names "
+    "apart, stands in the text of the input in any form. No rules are known that could check a reason further."
+)
+FIRST = "This holds for {count:,} of {inputs:,} inputs. Below, in the order of the test part: the first {shown}."
+MOST = (
+    "This holds for at least one narrator on {count:,} of {inputs:,} inputs. Below: the {shown} on which it holds for "
+    "the most narrators, equal ones in the order of the test part, with the sentences of these narrators."
+)
+NONE = "This holds for none of {inputs:,} inputs."
 
 
 @dataclass(frozen=True)
@@ -135,31 +158,6 @@ def _stated(record: Record, labels: Sequence[str]) -> dict[str, str | None]:
         if method in record and reason_of(record[method])
     }
     return {method: None if number is None else labels[number] for method, number in classes.items()}
-
-
-Row = dict[str, Any]
-SHOWN = 5
-TRADE_OFF = (
-    "Selected by rule: one narrator states another class than the model's, and its reason is closer to the given "
-    "reasons than that of a narrator that states the model's class. Closer means a higher BLEU-4 of the reason alone "
-    "(sacrebleu, smoothed, against all given reasons). Of several such pairs the one with the largest difference is "
-    "shown."
-)
-BY_RULES = (
-    "Selected by rule: the sentence states the model's class and gives a reason that is not right. By the generator's "
-    "rules it is not true of the input, or not on topic; what cannot be told does not count as right. Inputs that the "
-    "model classifies wrongly are left out, as no right reason for its class is known."
-)
-BY_WORDS = (
-    "Selected by rule: the sentence states the model's class and gives a reason of which no content word, class names "
-    "apart, stands in the text of the input in any form. No rules are known that could check a reason further."
-)
-FIRST = "This holds for {count:,} of {inputs:,} inputs. Below, in the order of the test part: the first {shown}."
-MOST = (
-    "This holds for at least one narrator on {count:,} of {inputs:,} inputs. Below: the {shown} on which it holds for "
-    "the most narrators, equal ones in the order of the test part, with the sentences of these narrators."
-)
-NONE = "This holds for none of {inputs:,} inputs."
 
 
 def error_sections(

@@ -42,6 +42,12 @@ from explainers.training.fit_spec import FitSpec
 TRAIN, VALIDATION, TEST, UNLABELLED = 8000, 400, 1000, 900  # texts at most of each part
 SHORTEST = 2  # words
 LONGEST = 60  # words of a text; longer ones are left out
+WORLD, SCIENCE = "1", "4"  # of AG News' test file
+Note = Callable[[str], None]
+EMBEDDED = {"sst2": "sst2", "nli": "esnli"}  # models that are shipped, and the folder of their data
+RECIPE = TextModelRecipe(epochs=3, batch=32, averaging=0.99, longest=96)
+WATCHED = 100  # of the unlabelled texts
+FITTED = ("aml", "cimi", "cimi:zero", "ciem", "ivra")
 
 
 @dataclass(frozen=True)
@@ -86,9 +92,6 @@ def read_table(file: str, text: str, label: str, folder: Path) -> Iterator[tuple
         if not row.get(text, "").strip() or not row.get(label, "").strip().isdecimal():
             raise DataUnavailable(f"{file}, line {number}: expected {text} and {label}, got {row}.")
         yield "", Example(row[text].strip(), label=int(row[label]))
-
-
-WORLD, SCIENCE = "1", "4"  # of AG News' test file
 
 
 def read_ag_news(folder: Path) -> Iterator[tuple[str, Example]]:
@@ -149,11 +152,6 @@ PAPER_SETS = {
 }
 
 
-Note = Callable[[str], None]
-EMBEDDED = {"sst2": "sst2", "nli": "esnli"}  # models that are shipped, and the folder of their data
-RECIPE = TextModelRecipe(epochs=3, batch=32, averaging=0.99, longest=96)
-WATCHED = 100  # of the unlabelled texts
-FITTED = ("aml", "cimi", "cimi:zero", "ciem", "ivra")
 METHODS = (
     "faml",
     *FITTED,

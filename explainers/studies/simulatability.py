@@ -36,6 +36,19 @@ from explainers.results.settings import Settings
 
 FEWEST = 10  # inputs for a student, and as many held out
 Progress = Callable[[str], None]
+NAMES = {
+    RANDOM: "Random, one order per input",
+    UNIFORM: "The same score for every unit",
+    NO_EXPLANATION: "No explanation",
+}
+NOTE = (
+    "SIM (Xie et al., 2024, Eq. 6-7): a small student learns the model's predictions from a few inputs, with the "
+    "explanation as the target of its attention, and is asked about others without explanations. Accuracy: how often "
+    "it then answers as the model, mean over the students. SIM: accuracy minus that of the same students without "
+    "explanations, in percentage points; brackets hold the 95 % bootstrap interval over the held-out inputs, with the "
+    "students as they are. Over students: the same difference with its 95 % interval over students (Student's t), "
+    "with the inputs as they are. ° not clearly above 0."
+)
 
 
 def simulatability_rows(
@@ -145,21 +158,6 @@ def _row(method: str, right: NDArray[np.float64], without: NDArray[np.float64]) 
         "students": [float(share) for share in right.mean(axis=1)],
         "sim": asdict(gain) if method != NO_EXPLANATION else None,
     }
-
-
-NAMES = {
-    RANDOM: "Random, one order per input",
-    UNIFORM: "The same score for every unit",
-    NO_EXPLANATION: "No explanation",
-}
-NOTE = (
-    "SIM (Xie et al., 2024, Eq. 6-7): a small student learns the model's predictions from a few inputs, with the "
-    "explanation as the target of its attention, and is asked about others without explanations. Accuracy: how often "
-    "it then answers as the model, mean over the students. SIM: accuracy minus that of the same students without "
-    "explanations, in percentage points; brackets hold the 95 % bootstrap interval over the held-out inputs, with the "
-    "students as they are. Over students: the same difference with its 95 % interval over students (Student's t), "
-    "with the inputs as they are. ° not clearly above 0."
-)
 
 
 def simulatability_markdown(table: Mapping[str, Any]) -> str:

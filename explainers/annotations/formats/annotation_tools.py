@@ -54,6 +54,13 @@ from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable
 
 BETWEEN = "\n"
+CONFIG = """<View>
+  <Labels name="label" toName="text"><Label value="evidence"/></Labels>
+  <Text name="text" value="$text"/>
+  <Labels name="label_pair" toName="pair"><Label value="evidence"/></Labels>
+  <Text name="pair" value="$pair"/>
+</View>"""
+TEXTS = (("text", "label"), ("pair", "label_pair"))  # names of the texts and of their labels in `CONFIG`
 
 
 def doccano_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:
@@ -118,15 +125,6 @@ def _labels(line: Content) -> list[tuple[int, int]]:
             raise DataUnavailable("A label is a list of start, end and name.")
         spans.append((typed(label[0], int, "start"), typed(label[1], int, "end")))
     return spans
-
-
-CONFIG = """<View>
-  <Labels name="label" toName="text"><Label value="evidence"/></Labels>
-  <Text name="text" value="$text"/>
-  <Labels name="label_pair" toName="pair"><Label value="evidence"/></Labels>
-  <Text name="pair" value="$pair"/>
-</View>"""
-TEXTS = (("text", "label"), ("pair", "label_pair"))  # names of the texts and of their labels in `CONFIG`
 
 
 def label_studio_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:

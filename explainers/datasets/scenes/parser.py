@@ -14,6 +14,8 @@ SOME = Number("at least", 1)
 NONE = Number("exactly", 0)
 WALLS = ("wall", "base", "top", "corner")
 Result = TypeVar("Result")
+RELATIONS = {"above": "above", "on": "above", "below": "below"}
+Conditions = tuple[Condition, ...]
 
 
 class ParseFailure(Exception):
@@ -146,10 +148,6 @@ class StatementParser:
         """ "At least two blue squares"; without a number there is at least one."""
         number = self.number()
         return SOME if number is None else number, self.kind(bare=bare)
-
-
-RELATIONS = {"above": "above", "on": "above", "below": "below"}
-Conditions = tuple[Condition, ...]
 
 
 def description(parser: StatementParser) -> Kind:

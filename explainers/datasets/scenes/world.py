@@ -21,6 +21,12 @@ BOXES = ("left", "middle", "right")
 SIDE = 100  # of a box
 BLOCK, STEP = 20, 21  # a tower's block, and the next one above it
 NEAR = 3  # things that do not touch a wall are at least so far from it
+WIDTH, HEIGHT = 400, 100
+LEFTS = (0, 150, 300)  # where the boxes begin
+PAPER, STRIP = (211, 211, 211), (128, 128, 128)
+INKS = {"black": (0, 0, 0), "blue": (0, 153, 255), "yellow": (255, 255, 0)}
+COVER, STRIPE = (96, 72, 48), (160, 128, 96)
+Pixels = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -102,15 +108,6 @@ def apart(one: Thing, other: Thing) -> bool:
         or one.top + one.size < other.top
         or other.top + other.size < one.top
     )
-
-
-WIDTH, HEIGHT = 400, 100
-LEFTS = (0, 150, 300)  # where the boxes begin
-PAPER, STRIP = (211, 211, 211), (128, 128, 128)
-INKS = {"black": (0, 0, 0), "blue": (0, 153, 255), "yellow": (255, 255, 0)}
-COVER, STRIPE = (96, 72, 48), (160, 128, 96)
-
-Pixels = NDArray[np.uint8]
 
 
 def draw(scene: Scene) -> Pixels:

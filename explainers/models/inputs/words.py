@@ -17,6 +17,18 @@ from itertools import accumulate, pairwise
 import regex
 
 BOUNDARY = regex.compile(r"\b", regex.WORD | regex.V1)
+END = regex.compile(
+    r"(?:<br\s*/?>|\n)+"  # a line break, also as it stands in reviews from the web
+    r"|(?<=\s)[.!?](?=\s)"
+    r"|(?<![.!?…])[.!?…]++[\p{Pe}\p{Pf}\"'”’]*+(?=\s++(?!\p{Ll}))"
+    r"|[。！？｡।؟]+[\p{Pe}\p{Pf}]*"
+)
+ABBREVIATION = regex.compile(r"\b(?:[Mm]rs?|[Mm]s|[Dd]rs?|[Pp]rof|[Ss]t|vs|i\.e|e\.g|(?![IA]\.)\p{Lu})\.\Z")
+NUMBERED = regex.compile(r"\b(?:[Nn]o|[Ff]ig|[Vv]ol)\.\Z")  # before a number
+MOST_WORDS, PIECE, SHORTEST_PIECE = 100, 40, 10  # words and punctuation marks
+MARKS = tuple(",;:)–—，、；：،؛")
+LONGEST = 12  # characters in which an abbreviation is looked for
+Span = tuple[int, int]
 
 
 def word_spans(text: str) -> tuple[tuple[int, int], ...]:
@@ -40,20 +52,6 @@ def word_spans(text: str) -> tuple[tuple[int, int], ...]:
 def _is_run(piece: str) -> bool:
     """One punctuation mark, repeated."""
     return len(set(piece)) == 1 and unicodedata.category(piece[0]).startswith("P")
-
-
-END = regex.compile(
-    r"(?:<br\s*/?>|\n)+"  # a line break, also as it stands in reviews from the web
-    r"|(?<=\s)[.!?](?=\s)"
-    r"|(?<![.!?…])[.!?…]++[\p{Pe}\p{Pf}\"'”’]*+(?=\s++(?!\p{Ll}))"
-    r"|[。！？｡।؟]+[\p{Pe}\p{Pf}]*"
-)
-ABBREVIATION = regex.compile(r"\b(?:[Mm]rs?|[Mm]s|[Dd]rs?|[Pp]rof|[Ss]t|vs|i\.e|e\.g|(?![IA]\.)\p{Lu})\.\Z")
-NUMBERED = regex.compile(r"\b(?:[Nn]o|[Ff]ig|[Vv]ol)\.\Z")  # before a number
-MOST_WORDS, PIECE, SHORTEST_PIECE = 100, 40, 10  # words and punctuation marks
-MARKS = tuple(",;:)–—，、；：،؛")
-LONGEST = 12  # characters in which an abbreviation is looked for
-Span = tuple[int, int]
 
 
 def sentence_spans(text: str) -> tuple[Span, ...]:

@@ -38,6 +38,7 @@ from explainers.models.multimodal.network import (
 from explainers.models.multimodal.preprocessing import Preparation, Size, compared, preparation
 
 LONGEST = 1333 / 800  # the longer side at most, in shorter sides
+FRONT = 8  # tokens at most before the patches, such as [CLS] and registers
 
 
 class Vilt(FusionNetwork):
@@ -110,9 +111,6 @@ class Vilt(FusionNetwork):
         positions = functional.interpolate(square, size=patches.shape[2:], mode="bilinear", align_corners=True)
         token = (embeddings.cls_token + embeddings.position_embeddings[:, :1]).expand(len(pixels), -1, -1)
         return torch.cat([token, (patches + positions).flatten(2).transpose(1, 2)], dim=1)
-
-
-FRONT = 8  # tokens at most before the patches, such as [CLS] and registers
 
 
 class VisualBert(FusionNetwork):

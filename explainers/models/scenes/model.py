@@ -33,6 +33,13 @@ from explainers.models.inputs.requirements import EMPTY_TEXT, check_image
 from explainers.models.scenes.network import COLUMNS, PATCH, PATCHES, SceneNetwork, framed, scaled, split_patches
 from explainers.models.states import States
 
+BLUR = 12.0  # pixels: things of 10 to 30 pixels lose their shape
+FITTED = (
+    "The model reads images that are four times as wide as high; this one was scaled to fit, and the rest was filled "
+    "with grey. The model reads three squares of it and nothing between them, and was trained on drawn scenes only."
+)
+Box = tuple[int, int, int, int]
+
 
 @dataclass
 class SceneModel(FrozenModel):
@@ -135,14 +142,6 @@ def close_gaps(kept: Tensor) -> tuple[Tensor, Tensor]:
     most = max(int(lengths.max()), 1)
     positions = kept.long().sort(dim=1, descending=True, stable=True).indices[:, :most]
     return positions, torch.arange(most, device=kept.device) < lengths.clamp(min=1)
-
-
-BLUR = 12.0  # pixels: things of 10 to 30 pixels lose their shape
-FITTED = (
-    "The model reads images that are four times as wide as high; this one was scaled to fit, and the rest was filled "
-    "with grey. The model reads three squares of it and nothing between them, and was trained on drawn scenes only."
-)
-Box = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,9 @@ PATCH = 25  # pixels of its side
 ROWS, COLUMNS = SIDE // PATCH, 3 * SIDE // PATCH
 PATCHES = ROWS * COLUMNS
 INPUTS = 3 * PATCH * PATCH
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PATCH]")
+PAD, UNK, CLS, SEP, MASK, PATCH_ID = range(len(SPECIAL))
+PIECES, LONGEST = 600, 66  # of the vocabulary; of a sentence
 
 
 def config(vocabulary: int) -> BertConfig:
@@ -106,11 +109,6 @@ def split_patches(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def scaled(colours: NDArray[np.generic]) -> Tensor:
     """0…255 as -1…1."""
     return torch.from_numpy(colours).float().div(127.5).sub_(1)
-
-
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PATCH]")
-PAD, UNK, CLS, SEP, MASK, PATCH_ID = range(len(SPECIAL))
-PIECES, LONGEST = 600, 66  # of the vocabulary; of a sentence
 
 
 def train_tokenizer(sentences: Sequence[str]) -> Tokenizer:

@@ -27,6 +27,8 @@ from explainers.commands.options import (
 )
 from explainers.results.settings import EVALUATED_SAMPLING, Settings
 
+DEFAULT_METHODS = "aml,cimi,ciem,ivra,gradient_x_input,integrated_gradients,occlusion,lime,kernel_shap"
+
 
 def consistency_command(
     model: ModelName = "sst2",
@@ -143,9 +145,6 @@ def published_metrics_command(
         out.mkdir(parents=True, exist_ok=True)
         (out / PUBLISHED_METRICS).write_text(strict_json(table) + "\n", encoding="utf-8")
         typer.echo(strict_json(table) if json_ else published_markdown(table))
-
-
-DEFAULT_METHODS = "aml,cimi,ciem,ivra,gradient_x_input,integrated_gradients,occlusion,lime,kernel_shap"
 
 
 def plausibility_command(

@@ -22,6 +22,7 @@ from explainers.commands.options import (
 from explainers.errors import ExplanationError
 
 VALIDATION_TEXTS = 100
+PLANTED_INTO = ("sst2", "nli")
 
 
 def ablate_command(
@@ -132,9 +133,6 @@ def sampling_command(
         from explainers.studies.sampling.table import write_sampling_errors
 
         typer.echo(write_sampling_errors(out, model, texts, data))
-
-
-PLANTED_INTO = ("sst2", "nli")
 
 
 def planted_measure_command(

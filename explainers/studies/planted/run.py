@@ -61,6 +61,8 @@ Note = Callable[[str], None]
 FOLDER = ASSETS / "studies" / "planted"
 ROWS, SCENES, MODELS = "rows.jsonl.gz", "scenes.jsonl.gz", "models.json"
 BLOCK = 10  # inputs of one model before the next one's turn
+SEED = 4711  # of scenes that no model was trained or tested on
+ORDERS = 19
 
 
 def measure_planted(
@@ -170,10 +172,6 @@ def read_models(folder: Path = FOLDER) -> list[dict[str, Any]]:
     path = folder / MODELS
     cards: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     return cards
-
-
-SEED = 4711  # of scenes that no model was trained or tested on
-ORDERS = 19
 
 
 def scene_rows(model: FrozenModel, number: int, path: Path) -> Iterator[Row]:
