@@ -10,7 +10,7 @@ from pathlib import Path
 
 from explainers.datasets import entailment, tables
 from explainers.datasets.example import Example
-from explainers.datasets.images import esnlive, hateful_memes, vqa_x
+from explainers.datasets.images import published
 from explainers.datasets.images.annotation import Annotated, ImageExamples, checked_name, with_images
 from explainers.errors import DataUnavailable
 
@@ -87,36 +87,36 @@ class ImageSet:
 SETS = (
     ImageSet(
         "esnlive",
-        esnlive.TITLE,
+        published.ESNLIVE_TITLE,
         "does an image entail a hypothesis, leave it open or contradict it, and why",
         "Do et al., 2021; Kayser et al., 2021: esnlive_train.csv, esnlive_dev.csv, esnlive_test.csv",
         "none is stated for the annotations; images of Flickr30k for non-commercial research and education",
         "the folder that holds Flickr30k's images, such as 4465359505.jpg",
         ("hypothesis",),
         lambda _training: entailment.LABELS,
-        esnlive.read_esnlive,
+        published.read_esnlive,
     ),
     ImageSet(
         "hateful_memes",
-        hateful_memes.TITLE,
+        published.MEMES_TITLE,
         "is a meme hateful; without explanations",
         "Kiela et al., 2020: train.jsonl, dev_seen.jsonl, test_seen.jsonl and the like",
         "the licence of Meta's challenge: research only, not to be passed on",
         "the folder that holds img",
         ("text",),
-        lambda _training: hateful_memes.LABELS,
-        hateful_memes.read_hateful_memes,
+        lambda _training: published.MEMES_LABELS,
+        published.read_hateful_memes,
     ),
     ImageSet(
         "vqa_x",
-        vqa_x.TITLE,
+        published.VQA_X_TITLE,
         "the answer to a question about an image, and why",
         "Park et al., 2018, merged with VQA v2: vqaX_train.json, vqaX_val.json, vqaX_test.json",
         "none is stated for the explanations; VQA v2: CC BY 4.0; images of COCO under Flickr's terms",
         "the folder that holds COCO's train2014 and val2014",
         ("question",),
-        vqa_x.classes,
-        vqa_x.read_vqa_x,
+        published.vqa_x_classes,
+        published.read_vqa_x,
     ),
     ImageSet(
         OWN,

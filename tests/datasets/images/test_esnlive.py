@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from explainers.datasets.entailment import LABELS
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.images.esnlive import LABELS, read_esnlive
+from explainers.datasets.images.published import read_esnlive
 from explainers.errors import DataUnavailable
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "esnlive" / "esnlive_dev.csv.gz"

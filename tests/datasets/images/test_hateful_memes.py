@@ -5,7 +5,7 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.images.hateful_memes import LABELS, read_hateful_memes
+from explainers.datasets.images.published import MEMES_LABELS, read_hateful_memes
 from explainers.errors import DataUnavailable
 
 FIRST = r'{"id":42953,"img":"img\/42953.png","label":0,"text":"its their character not their color that matters"}'
@@ -36,7 +36,7 @@ def test_a_meme_comes_with_its_image_and_its_label(folder: Path) -> None:
         ),
         Example("don't be afraid", label=1, image=InputImage(path=folder / "img" / "23058.png")),
     )
-    assert result.labels == LABELS == ("not hateful", "hateful")
+    assert result.labels == MEMES_LABELS == ("not hateful", "hateful")
     assert result.warning == ""
 
 

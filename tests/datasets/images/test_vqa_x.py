@@ -6,7 +6,7 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.images.vqa_x import classes, questions, read_vqa_x
+from explainers.datasets.images.published import questions, read_vqa_x, vqa_x_classes
 from explainers.errors import DataUnavailable
 
 TRAIN, VAL = "COCO_train2014_000000131366.jpg", "COCO_val2014_000000262146.jpg"
@@ -83,8 +83,8 @@ def test_the_class_is_what_most_people_answered(folder: Path, answers: tuple[str
 def test_classes_are_the_most_frequent_answers_of_the_training_file(folder: Path) -> None:
     answers = ("red", "yes", "no", "yes", "no", "yes")
     path = write(folder, **{str(number): question(answer) for number, answer in enumerate(answers)})
-    assert classes(path) == ("yes", "no", "red")
-    assert classes(path, most=2) == ("yes", "no")
+    assert vqa_x_classes(path) == ("yes", "no", "red")
+    assert vqa_x_classes(path, most=2) == ("yes", "no")
 
 
 def test_questions_with_rarer_answers_are_left_out_and_counted(folder: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_list_of_questions_is_another_format(folder: Path) -> None:
 def test_what_is_not_json_is_named_by_its_line(folder: Path) -> None:
     (folder / "train_x.json").write_text('{\n"1": {},\n')
     with pytest.raises(DataUnavailable, match=r"^train_x\.json, line 3: this is not JSON"):
-        classes(folder / "train_x.json")
+        vqa_x_classes(folder / "train_x.json")
 
 
 def test_a_file_without_questions_holds_no_example(folder: Path) -> None:
