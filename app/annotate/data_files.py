@@ -38,7 +38,7 @@ from explainers.datasets import tables
 from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.pair_sets import shipped_pairs
+from explainers.datasets.user_texts import shipped_pairs
 from explainers.errors import DataUnavailable
 from explainers.models import tasks
 

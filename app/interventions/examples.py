@@ -7,9 +7,8 @@ from app.interventions import inputs
 from app.interventions.computations import NarratedModel
 from app.interventions.inputs import PlainInput, PlainInputs
 from app.interventions.state import LAST, SETS, interventions_state
-from explainers.datasets.pair_sets import MOST, read_pairs, shipped_pairs
 from explainers.datasets.tables import SUFFIXES
-from explainers.datasets.user_texts import listed
+from explainers.datasets.user_texts import MOST_PAIRS, listed, read_pairs, shipped_pairs
 from explainers.errors import DataUnavailable
 
 SHIPPED, OWN = "everyday pairs", "your own pairs"
@@ -51,8 +50,8 @@ def _pairs(model: str) -> PlainInputs:
 
 def _uploaded() -> PlainInputs:
     file = st.file_uploader(
-        f"A table ({listed(SUFFIXES)}) with the columns premise and hypothesis, or text and text_pair; at most {MOST} "
-        "rows",
+        f"A table ({listed(SUFFIXES)}) with the columns premise and hypothesis, or text and text_pair; at most "
+        f"{MOST_PAIRS} rows",
         type=list(SUFFIXES),
         key="pairs file",
         max_upload_size=MEGABYTES,

@@ -1,8 +1,14 @@
 """A user's own unlabelled texts: one per line, or a table with a column `text` and perhaps `text_pair`.
 
 A model's `input_names` decide which of them it can read: one name, the two names of a pair, or () if unknown.
+
+A set of pairs is a user's own table, or everyday ones that are shipped with a model, without classes: the model's own
+predictions count.
+
+assets/pairs/<model>.json   [{"premise": …, "hypothesis": …}, …]
 """
 
+import json
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +16,7 @@ from pathlib import Path
 from explainers.datasets import tables
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
+from explainers.installation import ASSETS
 
 log = logging.getLogger(__name__)
 
@@ -17,6 +24,9 @@ FEWEST, MOST, LONGEST = 20, 20_000, 10_000
 SUFFIXES = (".txt", *tables.SUFFIXES)  # of the files that can be given
 BadRow = Callable[[DataUnavailable], object]
 PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # columns of a table
+PAIR_SETS = ASSETS / "pairs"
+FEWEST_PAIRS, MOST_PAIRS = 2, 500
+NAMED = 5  # rows in a sentence
 
 
 def refused(row: DataUnavailable) -> None:
@@ -108,3 +118,31 @@ def check_length(texts: tuple[Example, ...]) -> tuple[Example, ...]:
 def listed(names: Sequence[str]) -> str:
     """ ".csv, .tsv or .parquet"."""
     return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def shipped_pairs(model: str, folder: Path = PAIR_SETS) -> tuple[Example, ...]:
+    """The set that is shipped with a model; empty if there is none."""
+    path = folder / f"{model}.json"
+    if path.parent != folder or not path.is_file():  # a model's name may be a path
+        return ()
+    pairs = json.loads(path.read_text(encoding="utf-8"))
+    return tuple(Example(pair["premise"], pair["hypothesis"]) for pair in pairs)
+
+
+def read_pairs(content: bytes, name: str) -> tuple[Example, ...]:
+    """The pairs of a user's table, each once. Raises `DataUnavailable` if it cannot be used."""
+    if not tables.is_table(name):
+        raise DataUnavailable(f"Give a table: a file that ends in {listed(tables.SUFFIXES)}.")
+    rows = parse_table(content, name)
+    whole = [row for row in rows if row.text and row.pair]
+    incomplete = [number for number, row in enumerate(rows, 1) if bool(row.text) != bool(row.pair)]
+    if incomplete:
+        listed_rows = ", ".join(map(str, incomplete[:NAMED])) + (" …" if len(incomplete) > NAMED else "")
+        raise DataUnavailable(
+            f"{len(incomplete):,} of {len(rows):,} rows have only one text: {listed_rows} (counted below the header). "
+            "Give the columns premise and hypothesis, or text and text_pair, and fill both."
+        )
+    pairs = tuple(dict.fromkeys(whole))
+    if not FEWEST_PAIRS <= len(pairs) <= MOST_PAIRS:
+        raise DataUnavailable(f"A set has {FEWEST_PAIRS} to {MOST_PAIRS} different pairs; these are {len(pairs):,}.")
+    return check_length(pairs)
