@@ -9,6 +9,7 @@ import torch
 from app.compare import state
 from explainers.comparison.decision import decide
 from explainers.errors import ExplanationError
+from explainers.models.optimisation import computes_in_bfloat16
 from explainers.results.settings import Settings
 from explainers.studies.speed import sizes as measured
 from explainers.studies.speed.command import SIZES_DOCUMENT, SIZES_STORED
@@ -35,7 +36,13 @@ def test_the_rows_have_every_method_and_both_comparisons(monkeypatch: pytest.Mon
     monkeypatch.setattr(measured, "SAMPLES", 20)
     monkeypatch.setattr(measured, "STEPS", 2)
     monkeypatch.setattr(measured, "DEFAULT_SECONDS", math.inf)
-    found = list(rows(["decoder", "encoder"], [3], "cpu"))
+    precisions = ["float32", *["bfloat16"] * computes_in_bfloat16(torch.device("cpu"))]
+    shown: list[str] = []
+    found = list(rows(["decoder", "encoder"], [3], "cpu", shown.append))
+    assert [line.partition(", ")[0] for line in shown[:2]] == ["decoder: made", "decoder"]
+    assert [line.rpartition(", ")[0] for line in shown[-4:]] == [
+        f"encoder, 3 words, {precisions[-1]}: {part}" for part in ("pass", "methods", "budget", "settled")
+    ]
     assert [(row["size"], row["words"], row["device"]) for row in found] == [
         ("decoder", 3, "CPU"),
         ("encoder", 3, "CPU"),

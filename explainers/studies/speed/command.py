@@ -92,7 +92,7 @@ def sizes_command(
             raise ExplanationError(f"--words needs numbers such as 25,200, not {words!r}.")
         old = json.loads(SIZES_STORED.read_text(encoding="utf-8")) if SIZES_STORED.is_file() else []
         stored = {tuple(row[field] for field in KEY): row for row in old}
-        for row in rows(split_ids(sizes), [int(count) for count in chosen], device):
+        for row in rows(split_ids(sizes), [int(count) for count in chosen], device, show_progress):
             show_progress(f"{row['size']}, {row['words']} words: {row['float32']['settled']['seconds']:.1f} s")
             stored[tuple(row[field] for field in KEY)] = row
             kept = list(stored.values())

@@ -105,8 +105,14 @@ def text_of(words: int) -> str:
     return " ".join(f"w{order[place % 1000]}" for place in range(words))
 
 
-def rows(sizes: Sequence[str], words: Sequence[int], device_name: str) -> Iterator[dict[str, Any]]:
-    """Yield, by size and number of words, what each method and a whole comparison take.
+Show = Callable[[str], None]
+
+
+def rows(
+    sizes: Sequence[str], words: Sequence[int], device_name: str, show: Show = lambda _: None
+) -> Iterator[dict[str, Any]]:
+    """Yield, by size and number of words, what each method and a whole comparison take; `show` gets a line after every
+    part, since a row of a large model takes minutes.
 
     Raises `ExplanationError` for an unknown size.
     """
@@ -116,14 +122,15 @@ def rows(sizes: Sequence[str], words: Sequence[int], device_name: str) -> Iterat
     device = resolve_device(device_name)
     for name in sizes:
         model = random_model(by_name[name], device)
+        show(f"{name}: made")
         for count in words:
-            yield {"size": name, **measured(model, count)}
+            yield {"size": name, **measured(model, count, show)}
         del model  # before the next one is made
         if device.type == "cuda":
             torch.cuda.empty_cache()
 
 
-def measured(model: FrozenModel, words: int) -> dict[str, Any]:
+def measured(model: FrozenModel, words: int, show: Show = lambda _: None) -> dict[str, Any]:
     """Return the row of one text. Masks are answered in bfloat16 even where its check fails; the row holds the check's
     result."""
     settings = Settings(erasure=model.default_erasure, samples=SAMPLES, steps=STEPS)
@@ -143,12 +150,17 @@ def measured(model: FrozenModel, words: int) -> dict[str, Any]:
     for precision in precisions:
         asked = replace(model, rounds=precision == "bfloat16")
         whole = replace(decision, settings=Settings(erasure=settings.erasure))
-        row[precision] = {
-            "pass": seconds_of_a_pass(asked, decision),
-            "methods": methods(asked, decision),
-            "budget": comparison(asked, whole, DEFAULT_SECONDS),
-            "settled": comparison(asked, whole),
+        row[precision] = {}
+        parts: dict[str, Callable[[], Any]] = {
+            "pass": partial(seconds_of_a_pass, asked, decision),
+            "methods": partial(methods, asked, decision),
+            "budget": partial(comparison, asked, whole, DEFAULT_SECONDS),
+            "settled": partial(comparison, asked, whole),
         }
+        for part, measure in parts.items():
+            started = time.perf_counter()
+            row[precision][part] = measure()
+            show(f"{model.name}, {words} words, {precision}: {part}, {time.perf_counter() - started:.1f} s")
     return row
 
 
