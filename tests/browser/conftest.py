@@ -199,7 +199,8 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
         )
         window = Visit(context)
         visits.append(window)
-        query = {"samples": "50", **(FEW if few else {}), **address}
+        own = {"samples": "50"} if "text" in address else {}  # an example's results are stored with the default
+        query = {**own, **(FEW if few else {}), **address}
         window.page.goto(url or f"{server}?{urlencode(query, doseq=True)}")
         return window
 
