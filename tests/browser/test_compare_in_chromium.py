@@ -24,7 +24,8 @@ ATTACKS = (
     "[a](javascript:__xss=4)",
     "</textarea><iframe srcdoc=<script>top.__xss=5</script>>",
 )
-QUICK = {"learned": "", "gradient": ""}  # for long texts, where each row costs seconds
+QUICK = {"learned": "", "gradient": "", "perturbation": "Occlusion"}  # where each row would cost seconds
+PAGE, HEADING = "Train", "Train a method"  # another page, which is drawn within a second
 ROWS, FULL = 7, 4  # of a visit with few methods, the consensus among them; those that are not folded
 pytestmark = pytest.mark.browser
 
@@ -47,7 +48,7 @@ def sideways(visit: Any) -> dict[str, int]:
 
 
 def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
-    window = visit().done().write(SENTENCE)
+    window = visit(text="good").done().write(SENTENCE)
     page = window.page
     expect(window.rows).to_have_count(ROWS)
     expect(page.locator(".answer")).to_contain_text(re.compile("carr(y|ies) the decision|No order here|cannot be told"))
@@ -127,8 +128,8 @@ def test_undo_takes_back_a_text_a_unit_and_a_class(visit: Visit) -> None:
 
 
 def test_back_goes_from_a_long_text_to_a_short_one_and_forward_again(visit: Visit) -> None:
-    window = visit(text=SENTENCE, gradient="", perturbation="Occlusion", learned="", attention="").done()
-    box, long = window.page.get_by_role("textbox", name="Text", exact=True), "extraordinary entertainment " * 15
+    window = visit(text=SENTENCE, attention="", **QUICK).done()
+    box, long = window.page.get_by_role("textbox", name="Text", exact=True), f"A dull {'a' * 200} of {'b' * 200}."
     window.write(long)
     assert "text=" not in window.page.url
     window.page.go_back()
@@ -140,17 +141,8 @@ def test_back_goes_from_a_long_text_to_a_short_one_and_forward_again(visit: Visi
 
 
 def test_what_can_be_tried_next_is_one_press(visit: Visit) -> None:
-    text = " ".join(
-        [
-            "I rented this film with high hopes, and the cast is charming.",
-            "The music is lovely and the first half hour moves quickly.",
-            "Then the plot falls apart.",
-            "Nothing the characters do makes sense, the jokes are stale, and the ending is an insult to everybody.",
-            "I would not recommend it to my worst enemy, and my friends laughed only twice.",
-            "Avoid it.",
-        ]
-    )
-    window = visit(text=text, **QUICK).done()
+    text = "The cast is charming. The music is lovely. Then the plot falls apart. The jokes are stale. Avoid it."
+    window = visit(text=text, unit="sentence", **QUICK).done()
     page = window.page
     sentence = page.locator(".row[data-method=consensus] .unit").filter(has_text="Then the plot falls apart.")
     expect(sentence).to_have_count(1)
@@ -204,8 +196,8 @@ def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> No
 
 
 def test_what_is_typed_is_shown_and_never_obeyed(visit: Visit) -> None:
-    window = visit(text="good", perturbation="Occlusion", **QUICK).done()
-    attack = " ".join(ATTACKS[:3])
+    window = visit(text="good", attention="", **QUICK).done()
+    attack = " ".join(ATTACKS[1:3])
     window.write(attack)
     window.unit("__xss").hover()
     shown = window.rows.locator(".text").evaluate_all("texts => texts.map(text => text.textContent)")
@@ -242,10 +234,10 @@ def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back
     window = visit(few=False, text="A dull plot that nobody reads to its end.")
     page = window.page
     expect(window.unit("dull")).to_be_visible()
-    page.get_by_role("link", name="Methods", exact=True).click()
-    expect(page.get_by_role("heading", name="Methods and metrics")).to_be_visible()
+    page.get_by_role("link", name=PAGE, exact=True).click()
+    expect(page.get_by_role("heading", name=HEADING)).to_be_visible()
     settled(page)  # no tick of the page that was left is on its way
-    assert page.url.split("?")[0].endswith("/methods")
+    assert page.url.split("?")[0].endswith(f"/{PAGE.lower()}")
     page.go_back()
     expect(window.unit("dull")).to_be_visible()
 
@@ -254,7 +246,7 @@ def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back
 def test_a_page_link_that_is_pressed_slowly_during_a_run_opens_its_page(visit: Visit, results: int) -> None:
     """Pressed and released in two different states of the page, as by a hand; after so many results."""
     window = visit(few=False, text=f"{SENTENCE} {results}")
-    link = window.page.get_by_role("link", name="Methods", exact=True)
+    link = window.page.get_by_role("link", name=PAGE, exact=True)
     expect(link).to_be_visible()
     if results:
         window.page.locator('.row[data-status="done"]').nth(results - 1).wait_for(state="attached")
@@ -262,7 +254,7 @@ def test_a_page_link_that_is_pressed_slowly_during_a_run_opens_its_page(visit: V
     window.page.mouse.down()
     window.page.evaluate("() => new Promise((done) => setTimeout(done, 150))")
     window.page.mouse.up()
-    expect(window.page.get_by_role("heading", name="Methods and metrics")).to_be_visible()
+    expect(window.page.get_by_role("heading", name=HEADING)).to_be_visible()
 
 
 def test_a_word_pressed_on_the_page_that_is_left_does_not_take_the_new_page_away(visit: Visit, server: str) -> None:
@@ -281,7 +273,7 @@ def test_a_word_pressed_on_the_page_that_is_left_does_not_take_the_new_page_away
     page.route_web_socket(re.compile("/_stcore/stream"), connected)
     page.goto(f"{server}?perturbation=Occlusion&learned=&gradient=&attention=&controls=")
     settled(window.done().page)
-    link, word = page.get_by_role("link", name="Methods", exact=True), window.unit("charming")
+    link, word = page.get_by_role("link", name=PAGE, exact=True), window.unit("charming")
     places = [element.bounding_box() for element in (link, word)]
     slow.append(True)
     for place in places:
@@ -290,7 +282,7 @@ def test_a_word_pressed_on_the_page_that_is_left_does_not_take_the_new_page_away
     slow.clear()
     for browser, message in held:
         browser.send(message)
-    expect(page.get_by_role("heading", name="Methods and metrics")).to_be_visible()
+    expect(page.get_by_role("heading", name=HEADING)).to_be_visible()
 
 
 def test_stop_keeps_what_is_finished(visit: Visit) -> None:
@@ -322,7 +314,7 @@ def test_everything_on_the_page_can_be_exported_as_files(visit: Visit, tmp_path:
 
 
 def test_the_exported_page_stands_alone(visit: Visit, tmp_path: Path) -> None:
-    window = visit(text="<script>__xss=1</script> <img src=x onerror=__xss=2> good", **QUICK).done()
+    window = visit(text="<script>__xss=1</script> <img src=x onerror=__xss=2> good", attention="", **QUICK).done()
     with window.page.expect_download() as download:
         window.page.get_by_role("button", name="Page, HTML").click()
     download.value.save_as(tmp_path / "page.html")
@@ -361,6 +353,7 @@ def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screens
     window = visit(f"{server}methods")
     settled(window.page).get_by_text("Integrated gradients").first.click()
     expect(window.page.locator(".katex").filter(visible=True).first).to_be_visible()
+    expect(window.page.locator("[data-testid=stDataFrame] canvas").first).to_be_attached()
     assert not settled(window.page).locator(".katex-error").count()
     for width in (1280, 390):
         window.page.set_viewport_size({"width": width, "height": 900})

@@ -58,20 +58,6 @@ def test_plots_and_components_are_drawn(visit: Callable[..., Any]) -> None:
     expect(window.page.locator(".crosslight-sheet .unit").first).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    ("path", "heading"),
-    [("interventions", "Interventions"), ("train", "Train a method"), ("methods", "Methods and metrics")],
-)
-def test_every_page_is_drawn(visit: Callable[..., Any], server: str, path: str, heading: str) -> None:
-    page = visit(f"{server}{path}").page
-    expect(page.get_by_role("heading", name=heading).first).to_be_visible()
-    expect(page.get_by_test_id("stSpinner")).to_have_count(0)
-    if path == "methods":
-        expect(page.locator(".katex").first).to_be_attached()
-        expect(page.locator("[data-testid=stDataFrame] canvas").first).to_be_attached()
-    page.wait_for_load_state("networkidle")
-
-
 def test_a_page_of_another_port_gets_nothing(chromium: Browser, server: str, other_port: int) -> None:
     context = chromium.new_context(reduced_motion="reduce")
     page = context.new_page()
