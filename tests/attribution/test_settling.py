@@ -111,16 +111,16 @@ def test_company_and_order_of_arrival_change_nothing(bert: FrozenModel, method: 
 
 
 @pytest.mark.slow
-def test_another_process_settles_at_the_same_scores() -> None:
+def test_another_process_settles_at_the_same_scores(hub_folder: Path) -> None:
     """Where the pool's answers come in other batches and sets in another order."""
     code = "import json; from explainers import explain, load; "
-    code += "done = explain(load('sst2', device='cpu'), 'A dull mess of a film.', methods=['lime', 'kernel_shap']); "
+    code += f"done = explain(load({str(hub_folder)!r}, device='cpu'), {TEXT!r}, methods=['lime', 'kernel_shap']); "
     code += "rows = [r.attribution for r in done.results]; "
     code += "print(json.dumps([[each.method, each.samples, each.scores] for each in rows]))"
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "2"}
     lines = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=root, env=environment)
-    here = explain(load("sst2", device="cpu"), "A dull mess of a film.", methods=["kernel_shap"])
+    here = explain(load(str(hub_folder), device="cpu"), TEXT, methods=["kernel_shap"])
     there = {method: (samples, scores) for method, samples, scores in json.loads(lines.stdout)}
     samples, scores = there["kernel_shap"]
     assert samples == here.results[0].attribution.samples

@@ -319,16 +319,16 @@ def test_every_command_has_help(command: tuple[str, ...]) -> None:
     assert "Usage" in result.stdout
 
 
-@pytest.mark.parametrize("command", [(), ("fit",), ("evaluate",)])
-def test_help_loads_no_slow_library(command: tuple[str, ...]) -> None:
-    arguments = [*command, "--help"]
+def test_help_loads_no_slow_library() -> None:
     code = (
         "import sys\nfrom explainers.__main__ import app\n"
-        f"app({arguments}, standalone_mode=False)\nsys.exit(bool({{'torch', 'scipy', 'sklearn'}} & set(sys.modules)))"
+        "for command in ([], ['fit'], ['evaluate']):\n"
+        "    app([*command, '--help'], standalone_mode=False)\n"
+        "sys.exit(bool({'torch', 'scipy', 'sklearn'} & set(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    assert "Usage" in result.stdout
+    assert result.stdout.count("Usage") == 3
 
 
 def test_without_a_command_there_is_help() -> None:
