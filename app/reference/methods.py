@@ -4,6 +4,8 @@ The page has no text of its own about them. For a learned method it lists what h
 """
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -39,11 +41,21 @@ def methods(pool: ModelPool) -> None:
     for group in groups():
         st.header(group, anchor=False)
         for spec in (spec for spec in METHODS if spec.group == group):
-            with st.expander(spec.name):
-                describe(spec)
-                if spec.learns:
-                    weights(pool, spec)
-                plain_text.caption(f"{'Signed' if spec.signed else 'Unsigned'} scores, {spec.kind}. {spec.source}")
+            folded(spec, partial(_about, pool, spec))
+
+
+def folded(spec: MethodSpec | NarratorSpec, draw: Callable[[], None]) -> None:
+    """Draw an expander, and its content where it is open: a browser took seconds to draw the contents of all."""
+    with st.expander(spec.name, key=f"about {spec.id}", on_change="rerun") as part:
+        if part.open:
+            draw()
+
+
+def _about(pool: ModelPool, spec: MethodSpec) -> None:
+    describe(spec)
+    if spec.learns:
+        weights(pool, spec)
+    plain_text.caption(f"{'Signed' if spec.signed else 'Unsigned'} scores, {spec.kind}. {spec.source}")
 
 
 def describe(spec: MethodSpec | NarratorSpec) -> None:

@@ -1,13 +1,14 @@
 """The Methods page about explanations in words: what every narrator is, and its metrics, from the registry."""
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from app import plain_text
-from app.reference.methods import DIFFERENCES, describe
+from app.reference.methods import DIFFERENCES, describe, folded
 from explainers.methods import narrator_specs
-from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.narrator_specs import NARRATORS, NarratorSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.report.narrator_overview import (
     advice,
@@ -44,9 +45,12 @@ def cards() -> None:
     st.dataframe(overview_cells(tables), hide_index=True, height="content")
     plain_text.bullets(advice(tables))
     for spec in NARRATORS:
-        with st.expander(spec.name):
-            describe(spec)
-            plain_text.caption(f"A generated sentence. {spec.source}")
+        folded(spec, partial(_about, spec))
+
+
+def _about(spec: NarratorSpec) -> None:
+    describe(spec)
+    plain_text.caption(f"A generated sentence. {spec.source}")
 
 
 def metric() -> None:

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Locator, WebSocketRoute, expect
 
 from explainers.datasets.example import Example
-from explainers.methods.registry import applicable, default_methods, select
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import METHODS, applicable, default_methods, select
 from explainers.models.bundle_cards import bundle_names
 from tests.browser.conftest import settled
 
@@ -353,6 +354,9 @@ def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screens
     window = visit(f"{server}methods")
     settled(window.page).get_by_text("Integrated gradients").first.click()
     expect(window.page.locator(".katex").filter(visible=True).first).to_be_visible()
+    closed = "details:not([open]) > summary"
+    window.page.evaluate("closed => document.querySelectorAll(closed).forEach(summary => summary.click())", closed)
+    expect(window.page.locator(".katex").filter(visible=True)).to_have_count(len(METHODS) + len(NARRATORS))
     expect(window.page.locator("[data-testid=stDataFrame] canvas").first).to_be_attached()
     assert not settled(window.page).locator(".katex-error").count()
     for width in (1280, 390):

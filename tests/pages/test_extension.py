@@ -146,6 +146,7 @@ def test_both_appear_on_the_compare_page(opened: Callable[..., Any]) -> None:
 def test_both_appear_on_the_methods_page(opened: Callable[..., Any]) -> None:
     page = opened()
     page.at.switch_page("pages/methods.py")
+    page.at.session_state["about first_word"] = True
     page.run()
     assert "First word" in [expander.label for expander in page.at.expander]
     texts = "\n".join(page.plain())

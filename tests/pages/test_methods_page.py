@@ -15,11 +15,18 @@ from explainers.report.papers.comparison import TableResult, read_tables
 Opened = Callable[..., Any]
 
 
+def unfolded(page: Any) -> Any:
+    """The page with every method and narrator opened."""
+    page.at.switch_page("pages/methods.py")
+    for spec in (*METHODS, *NARRATORS):
+        page.at.session_state[f"about {spec.id}"] = True
+    page.run()
+    return page
+
+
 @pytest.fixture
 def texts(opened: Opened, small: None) -> str:
-    page = opened()
-    page.at.switch_page("pages/methods.py")
-    page.run()
+    page = unfolded(opened())
     elements = [*page.at.markdown, *page.at.caption, *page.at.header, *page.at.title]
     names = [*(element.value for element in elements), *(expander.label for expander in page.at.expander)]
     return "\n".join([*names, *page.plain()])
@@ -46,13 +53,21 @@ def test_ccmr_says_where_it_differs_from_the_paper_and_its_code(texts: str) -> N
 
 @pytest.mark.usefixtures("small")
 def test_every_method_has_its_formula(opened: Opened) -> None:
-    page = opened()
-    page.at.switch_page("pages/methods.py")
-    page.run()
+    page = unfolded(opened())
     formulas = [formula.value.strip("$ \n") for formula in page.at.latex]
     by_group = [spec for group in groups() for spec in METHODS if spec.group == group]
     assert formulas == [spec.formula for spec in (*by_group, *NARRATORS)]
     assert all(formula.count("{") == formula.count("}") for formula in formulas)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_folded_is_not_drawn(opened: Opened) -> None:
+    """It took a browser seconds."""
+    page = opened()
+    page.at.switch_page("pages/methods.py")
+    page.run()
+    assert {spec.name for spec in (*METHODS, *NARRATORS)} <= {expander.label for expander in page.at.expander}
+    assert not page.at.latex
 
 
 def metrics(method: str) -> dict[str, Any]:
