@@ -19,7 +19,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.in_memory import wrap
 from explainers.models.internals import forward_with_internals, forward_with_soft_mask
 from explainers.models.meter import Meter
-from explainers.studies.architectures.measure import FAMILIES, tokenizer_of
+from explainers.studies.architectures import FAMILIES, tokenizer_of
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot", "bad bad bad")
 TERMS = ["total", "ELBO", "recon", "KL", "Dis", "CE", "sigma"]
