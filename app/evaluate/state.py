@@ -42,11 +42,14 @@ class Remaining:
     `seen` are the numbers of inputs that were done when the page looked, each with the moment of the last one.
     """
 
+    started: float = 0.0  # what was done before, as before a resumption, says nothing about the pace
     seen: list[tuple[int, float]] = field(default_factory=list)
     said: float | None = None
 
     def seconds(self, done: int, moment: float, inputs: int) -> float | None:
         """Return the seconds; None until enough inputs were seen. What was said rises only where it was far off."""
+        if moment < self.started:
+            return None
         if not self.seen or done > self.seen[-1][0]:
             self.seen.append((done, moment))
         while len(self.seen) > 1 and done - self.seen[1][0] >= RECENT_INPUTS:

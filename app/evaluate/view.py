@@ -96,7 +96,7 @@ def _share(job: Job) -> tuple[float, str]:
         return 0.0, "Explaining the first input" if moment(job) else "Loading the model"
     if inputs >= job.texts:
         return 1.0, f"Sanity checks: {counted(checked(job), 'input')} done" if checking(job) else "Writing the result"
-    remaining = evaluate_state().remaining.setdefault((job.id, job.started), Remaining())
+    remaining = evaluate_state().remaining.setdefault((job.id, job.started), Remaining(job.started or 0.0))
     seconds = remaining.seconds(inputs, moment(job), job.texts)
     left = f", about {duration(seconds)} left" if seconds else ""
     return inputs / job.texts, f"{inputs:,} of {counted(job.texts, 'input')}{left}"

@@ -16,7 +16,7 @@ from explainers.errors import DataUnavailable
 from explainers.learned.batches import encode_for_learning
 from explainers.learned.fit_pace import measured_pace
 from explainers.learned.fitting_loop import fit
-from explainers.learned.recipe import Recipe, Select
+from explainers.learned.recipe import Recipe, Select, states_read
 from explainers.learned.recipes import SHIPPED, recipe_of
 from explainers.learned.validation import gain_of
 from explainers.models.bundle_cards import input_names_of_bundle
@@ -167,6 +167,7 @@ def write_weights(
         "model": {"name": model.name, "version": model.version},
         "recipe": asdict(recipe_for(spec)),  # type: ignore[call-overload]
         "command": spec.command,
+        **states_read(spec.method, model),
         **entries,
     }
     return write_artifact(target / f"{spec.method}-{spec.name}.safetensors", weights, card)

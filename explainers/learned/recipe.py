@@ -12,6 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch
 from explainers.learned.kept_states import StatesRead
 from explainers.models.frozen_model import FrozenModel
@@ -118,9 +119,20 @@ def trained_parameters(module: nn.Module) -> dict[str, Tensor]:
     return {name: weight.detach() for name, weight in module.named_parameters() if weight.requires_grad}
 
 
+def states_read(method: str, model: FrozenModel) -> dict[str, str]:
+    """What a card says of the states that the method's network reads; nothing where the model leaves them so."""
+    return {"states": "standardised"} if model.last_token and method in ("cimi", "ciem") else {}
+
+
 def load_learned(model: FrozenModel, recipe: type[Recipe], method: str, variant: str) -> tuple[Recipe, nn.Module]:
     """Recipe and trained module of one variant, by default the method's own; read once per model and file."""
     artifact = find_artifact(model.name, model.version, method, variant)
+    read = states_read(method, model)
+    if any(artifact.card.get(name) != value for name, value in read.items()):
+        raise ExplanationError(
+            f"These weights of {method} were fitted to states of {model.name} that were not standardised. Fit them "
+            f"again: `{artifact.card.get('command', f'python -m explainers fit {method}')}`."
+        )
     return load_artifact(artifact, model, partial(untrained, recipe))
 
 

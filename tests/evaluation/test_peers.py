@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -345,3 +346,7 @@ def test_the_document_says_where_nothing_is_as_good(tmp_path: Path) -> None:
     runs = (shap(CROSSLIGHT.name, shared(100), 1.0, 0.5), shap(CAPTUM.name, "500 samples", 2.0, 0.1))
     document = peer_document(PeerComparison(job_of(tmp_path), runs, ()), "study peers")
     assert "| not reached |" in document
+
+
+def test_what_runs_in_another_environment_is_where_its_name_says() -> None:
+    assert [peer.id for peer in (*PEERS, CROSSLIGHT) if find_spec(peer.module) is None] == []

@@ -7,7 +7,6 @@ import torch
 from scipy.stats import spearmanr
 from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
-from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
@@ -16,10 +15,8 @@ from explainers.learned.ciem.method import Autoencoder, Ciem, Gaussian, column_s
 from explainers.learned.fitting_loop import fit
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.in_memory import wrap
 from explainers.models.internals import forward_with_internals, forward_with_soft_mask
 from explainers.models.meter import Meter
-from explainers.studies.architectures import FAMILIES, tokenizer_of
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot", "bad bad bad")
 TERMS = ["total", "ELBO", "recon", "KL", "Dis", "CE", "sigma"]
@@ -34,16 +31,6 @@ RECIPES = {
     "without CE": replace(SMALL, cross_entropy=False),
 }
 every_recipe = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-
-
-@pytest.fixture(scope="module")
-def decoder() -> FrozenModel:
-    (family,) = [family for family in FAMILIES if family.kind == "llama"]
-    tokenizer = tokenizer_of(family)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        config = CONFIG_MAPPING["llama"](**family.settings, vocab_size=len(tokenizer), num_labels=2)
-        return wrap(AutoModelForSequenceClassification.from_config(config), tokenizer)
 
 
 def texts(model: FrozenModel, *given: str) -> Batch:

@@ -30,9 +30,9 @@ CIEM = MethodSpec(
         "Words fade to the mask token in S⊙X; embeddings times 0, as in the paper, teach less (an option).",
         "Measured twice per epoch, and the best on validation texts is kept, of one or several seeds: the "
         "faithfulness term has no sparsity, and in time every score goes to 1 and the ranking fades.",
-        "Of a decoder the networks read states that are standardised for each token, because nothing before the head "
-        "normalises them, and the faithfulness is taken at the token from which the class is read: no other state sees "
-        "the words behind it.",
+        "Of a text decoder the networks read states that are standardised for each token, because nothing before the "
+        "head normalises them, and the faithfulness is taken at the token from which the class is read: no other "
+        "state sees the words behind it.",
         "The scaling to 0…1 runs over the words of a text, without [CLS] and [SEP].",
     ),
 )

@@ -24,7 +24,8 @@ CIMI = MethodSpec(
         "The weak-supervision term has the wrong sign in print; we minimise −log σ as the authors' code does.",
         "The intervention term compares masks by squared error as the paper says; the code takes a cosine across the "
         "batch, which depends on who else is in it (an option here).",
-        "Of a decoder embeddings and states are standardised for each token: nothing before the head normalises them.",
+        "Of a text decoder embeddings and states are standardised for each token: nothing before the head normalises "
+        "them.",
         "Trained on texts that are not scored; the code trains and scores on the same test texts.",
         "The frozen model runs without dropout during training; in the code with it.",
         "The first choice of weights was trained by blending with the mask token, the operator that is the default "

@@ -1,4 +1,4 @@
-"""The packages that `bench --peers` compares with, in the exact versions that it installs.
+"""The packages that `study peers` compares with, in the exact versions that it installs.
 
 How methods and settings are called in the comparison with other packages.
 """

@@ -216,7 +216,9 @@ def test_every_name_that_the_component_reads_is_in_the_data(ran: Ran) -> None:
     entry = entry_of(run, narrative())
     assert set(re.findall(r"\bentry\.(\w+)", source)) <= set(entry)
     assert set(re.findall(r"\bcheck\.(\w+)", source)) == set(entry["checks"][0])
-    assert set(re.findall(r"\beach\.(reading|seconds|name|idea|caution|deviations)", source)) == set(entry["about"][0])
+    assert set(re.findall(r"\bnarrator\.(reading|seconds|name|idea|caution|deviations)", source)) == set(
+        entry["about"][0]
+    )
     assert set(re.findall(r"\bdata\.(\w+)", source)) <= {*payload(run), "time"}
 
 

@@ -114,9 +114,9 @@ def test_the_header_names_existing_scripts_that_the_page_does_not_load() -> None
 
 def test_the_modules_of_the_page_are_imported_in_the_background_without_slow_libraries() -> None:
     code = (
-        "import sys; from app.server import preloads; preloads.import_page().join();"
+        "import sys; from app.server import lifetime; lifetime.import_page().join();"
         "slow = {'torch', 'scipy', 'sklearn'} & set(sys.modules);"
-        "sys.exit(3 if slow or not set(preloads.MODULES) <= set(sys.modules) else 0)"
+        "sys.exit(3 if slow or not set(lifetime.MODULES) <= set(sys.modules) else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
     assert done.returncode == 0
