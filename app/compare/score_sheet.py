@@ -206,16 +206,18 @@ def show(run: Run, options: DrawingOptions, *, view: str, narrow: bool, callback
 
 def reserved(data: dict[str, Any]) -> str:
     """Return the style by which the sheet has its place before its script has come: how many rows are open, how many
-    further lines their text takes on a wide and on a narrow screen, and how many lines name folded ones or a group."""
+    of them show the text or will, how many further lines it takes on a wide and on a narrow screen, and how many lines
+    name folded ones or a group."""
     rows = data["rows"] if data["view"] == "rows" else []
     groups = dict.fromkeys((row["group"], row["title"]) for row in rows)
     folded = {(row["group"], row["title"]) for row in rows if not row["featured"]}
     full = sum(row["featured"] for row in rows)
+    texts = sum(row["featured"] and row["status"] != "failed" for row in rows)  # a failed one shows a sentence
     lines = len(folded) + sum(bool(title) for _, title in groups)
     lengths = [sum(len(piece) for piece, _ in segment) for segment in data["segments"]]
     lines_of = ((WIDE_LINE, MOST_WIDE), (NARROW_LINE, MOST_NARROW))
     wide, narrow = (min(most, sum(length // line for length in lengths)) for line, most in lines_of)
-    places = f"--full: {full}; --wide: {wide}; --narrow: {narrow}; --folded: {lines};"
+    places = f"--full: {full}; --texts: {texts}; --wide: {wide}; --narrow: {narrow}; --folded: {lines};"
     return f"<style>.st-key-sheet {{ {places} }}</style>"
 
 

@@ -369,6 +369,7 @@ def test_the_components_write_text_and_never_html(name: str) -> None:
     ("characters", "wide", "narrow"), [(100, 0, 2), (400, 3, 7), (5_000, 9, 7)], ids=["short", "longer", "scrolls"]
 )
 def test_no_more_place_is_kept_for_a_text_than_a_row_shows_of_it(characters: int, wide: int, narrow: int) -> None:
-    row = {"group": "supported", "title": "", "featured": True}
-    style = reserved({"view": "rows", "rows": [row] * 3, "segments": [[("x" * characters, 0)]]})
-    assert f"--full: 3; --wide: {wide}; --narrow: {narrow};" in style
+    row = {"group": "supported", "title": "", "featured": True, "status": "done"}
+    rows = [row, row, row | {"status": "failed"}]
+    style = reserved({"view": "rows", "rows": rows, "segments": [[("x" * characters, 0)]]})
+    assert f"--full: 3; --texts: 2; --wide: {wide}; --narrow: {narrow};" in style
