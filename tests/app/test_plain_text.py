@@ -175,7 +175,6 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "spec.name",
     ),
     "app/reference/narrators.py": (
-        "spec.name",
         "model",
         "which",
     ),
