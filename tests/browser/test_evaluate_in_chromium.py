@@ -74,6 +74,15 @@ def test_a_table_is_evaluated_and_a_point_is_opened_on_compare(
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     settled(page).screenshot(path=screenshots / "evaluate-light.png", full_page=True)
 
+    table_of_methods = page.locator("[data-testid=stDataFrame]").first
+    toolbar = table_of_methods.locator("[data-testid=stElementToolbar]")
+    table_of_methods.hover()
+    expect(toolbar).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(toolbar).to_be_hidden()  # on a phone it would cover text
+    page.set_viewport_size({"width": 1280, "height": 900})
+    settled(page)
+
     with page.expect_download() as download:
         page.get_by_role("button", name="Inputs, Parquet").click()
     download.value.save_as(tmp_path / "inputs.parquet")
