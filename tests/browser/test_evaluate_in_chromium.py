@@ -79,6 +79,8 @@ def test_a_table_is_evaluated_and_a_point_is_opened_on_compare(
     table_of_methods.hover()
     expect(toolbar).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})
+    settled(page)
+    table_of_methods.hover()
     expect(toolbar).to_be_hidden()  # on a phone it would cover text
     page.set_viewport_size({"width": 1280, "height": 900})
     settled(page)
