@@ -167,7 +167,7 @@ def write_weights(
         "model": {"name": model.name, "version": model.version},
         "recipe": asdict(recipe_for(spec)),  # type: ignore[call-overload]
         "command": spec.command,
-        **states_read(spec.method, model),
+        **states_read(recipe_for(spec), model),
         **entries,
     }
     return write_artifact(target / f"{spec.method}-{spec.name}.safetensors", weights, card)

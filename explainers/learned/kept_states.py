@@ -25,6 +25,7 @@ class StatesRead:
 
     layers: frozenset[int] = frozenset()  # numbers in `Internals.hidden`: 0 is the embeddings
     projections: bool = False  # the queries and keys of all layers
+    standardised: bool = False  # whether its network reads them so, and not as the model leaves them
 
 
 class KeptStates:

@@ -119,21 +119,21 @@ def trained_parameters(module: nn.Module) -> dict[str, Tensor]:
     return {name: weight.detach() for name, weight in module.named_parameters() if weight.requires_grad}
 
 
-def states_read(method: str, model: FrozenModel) -> dict[str, str]:
-    """What a card says of the states that the method's network reads; nothing where the model leaves them so."""
-    return {"states": "standardised"} if model.last_token and method in ("cimi", "ciem") else {}
+def states_read(recipe: Recipe, model: FrozenModel) -> dict[str, str]:
+    """What a card says of the states that the recipe's network reads; nothing where the model leaves them so."""
+    return {"states": "standardised"} if recipe.reads(model).standardised else {}
 
 
 def load_learned(model: FrozenModel, recipe: type[Recipe], method: str, variant: str) -> tuple[Recipe, nn.Module]:
     """Recipe and trained module of one variant, by default the method's own; read once per model and file."""
     artifact = find_artifact(model.name, model.version, method, variant)
-    read = states_read(method, model)
-    if any(artifact.card.get(name) != value for name, value in read.items()):
+    made, module = load_artifact(artifact, model, partial(untrained, recipe))
+    if not states_read(made, model).items() <= artifact.card.items():
         raise ExplanationError(
             f"These weights of {method} were fitted to states of {model.name} that were not standardised. Fit them "
             f"again: `{artifact.card.get('command', f'python -m explainers fit {method}')}`."
         )
-    return load_artifact(artifact, model, partial(untrained, recipe))
+    return made, module
 
 
 def untrained(recipe: type[Recipe], artifact: Artifact, model: FrozenModel) -> Untrained[Recipe, nn.Module]:

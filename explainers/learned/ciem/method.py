@@ -164,7 +164,7 @@ class Ciem:
         return 1.0
 
     def reads(self, model: FrozenModel) -> StatesRead:
-        return StatesRead(frozenset({0, self._k(model)}))
+        return StatesRead(frozenset({0, self._k(model)}), standardised=model.last_token)
 
     def module(self, model: FrozenModel) -> Autoencoder:
         classes = len(model.labels) if self.conditional else 0

@@ -137,7 +137,7 @@ class Cimi:
         return 1 - done
 
     def reads(self, model: FrozenModel) -> StatesRead:
-        return StatesRead(frozenset({0, layer_count(model)}))
+        return StatesRead(frozenset({0, layer_count(model)}), standardised=model.last_token)
 
     def module(self, model: FrozenModel) -> Decoder:
         return Decoder(hidden_size(model), self.hidden)

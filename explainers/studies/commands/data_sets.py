@@ -1,7 +1,8 @@
 """The studies that measure every method on a data set: consistency, simulatability, published metrics, plausibility."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -51,7 +52,6 @@ def consistency_command(
     with user_errors(), downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
         from explainers.report.quantities import CONSISTENCY
-        from explainers.results.manifest import strict_json
         from explainers.results.settings import checked_settings
         from explainers.studies.consistency import consistency_markdown, consistency_rows
 
@@ -60,9 +60,8 @@ def consistency_command(
         explained = explained_set("consistency", model, data, split, n, ids, settings, device)
         rows = consistency_rows(explained.model, explained.inputs, explained.specs, settings, show_progress)
         table = {**explained.record, "rows": rows}
-        out.mkdir(parents=True, exist_ok=True)
-        (out / CONSISTENCY).write_text(strict_json(table) + "\n", encoding="utf-8")
-        typer.echo(strict_json(table) if json_ else consistency_markdown(table))
+        content = written(table, out / CONSISTENCY)
+        typer.echo(content if json_ else consistency_markdown(table))
 
 
 def simulatability_command(
@@ -89,7 +88,6 @@ def simulatability_command(
         from explainers.evaluation.data_set import explained_set
         from explainers.learned.student import unit_states
         from explainers.report.quantities import SIMULATABILITY
-        from explainers.results.manifest import strict_json
         from explainers.results.settings import checked_settings
         from explainers.studies.simulatability import simulatability_markdown, simulatability_rows
 
@@ -108,9 +106,8 @@ def simulatability_command(
             progress=show_progress,
         )
         table = {**explained.record, "shown": shown, "students": students, "rows": rows}
-        out.mkdir(parents=True, exist_ok=True)
-        (out / SIMULATABILITY).write_text(strict_json(table) + "\n", encoding="utf-8")
-        typer.echo(strict_json(table) if json_ else simulatability_markdown(table))
+        content = written(table, out / SIMULATABILITY)
+        typer.echo(content if json_ else simulatability_markdown(table))
 
 
 def published_metrics_command(
@@ -133,7 +130,6 @@ def published_metrics_command(
     """Measure every method by the COMP and SUFF of AML, CIMI and CIEM, each as its authors define them."""
     with user_errors(), downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
-        from explainers.results.manifest import strict_json
         from explainers.results.settings import checked_settings
         from explainers.studies.published_metrics import PUBLISHED_METRICS, published_markdown, published_rows
 
@@ -142,9 +138,8 @@ def published_metrics_command(
         explained = explained_set("published-metrics", model, data, split, n, ids, settings, device)
         rows = published_rows(explained.model, explained.inputs, explained.specs, settings, show_progress)
         table = {**explained.record, "rows": rows}
-        out.mkdir(parents=True, exist_ok=True)
-        (out / PUBLISHED_METRICS).write_text(strict_json(table) + "\n", encoding="utf-8")
-        typer.echo(strict_json(table) if json_ else published_markdown(table))
+        content = written(table, out / PUBLISHED_METRICS)
+        typer.echo(content if json_ else published_markdown(table))
 
 
 def plausibility_command(
@@ -176,7 +171,6 @@ def plausibility_command(
         from explainers.annotations.formats.items_file import read_items
         from explainers.methods.registry import select
         from explainers.models.catalog import load
-        from explainers.results.manifest import strict_json
         from explainers.results.settings import checked_settings
         from explainers.studies.plausibility import (
             PLAUSIBILITY_FILE,
@@ -199,10 +193,19 @@ def plausibility_command(
         measured = measure_plausibility(frozen, items, PlausibilityPlan(specs, settings, costly), out, show_progress)
         command = command_line(model, split, n, methods, costly, settings)
         table = plausibility_table(frozen, measured, settings, command, f"{data.name} {split}", len(items))
-        (out / PLAUSIBILITY_FILE).write_text(strict_json(table) + "\n", encoding="utf-8")
-        markdown = plausibility_markdown(table)
+        content, markdown = written(table, out / PLAUSIBILITY_FILE), plausibility_markdown(table)
         (out / TABLE_FILE).write_text(markdown + "\n", encoding="utf-8")
-        typer.echo(strict_json(table) if json_ else markdown)
+        typer.echo(content if json_ else markdown)
+
+
+def written(table: Mapping[str, Any], path: Path) -> str:
+    """Write a study's table to the file, whose folder need not exist, and return it as JSON."""
+    from explainers.results.manifest import strict_json
+
+    content = strict_json(table)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content + "\n", encoding="utf-8")
+    return content
 
 
 def command_line(model: str, split: str, n: int, methods: str, costly: int, settings: Settings) -> str:
