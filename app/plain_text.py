@@ -7,13 +7,13 @@ resolved. So such text is written here as HTML, of which every sign is escaped, 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import streamlit as st
 
 from explainers.errors import without_folders
-from explainers.report.text import escaped
+from explainers.report.text import counted, escaped
 
 LABEL = re.compile(r"[^\W_]+(?:[ -][^\W_]+)*")
 BOX = (
@@ -28,6 +28,7 @@ STYLES = {
     "success": BOX.format("#21a35b"),
 }
 
+LISTED = 5  # bad rows that are named one by one
 Kind = Literal["paragraph", "caption", "error", "warning", "success"]
 Width = Literal["stretch", "content"]
 
@@ -46,6 +47,17 @@ def error(text: str) -> None:
 def warning(text: str) -> None:
     """Without the folders of this machine, too."""
     _draw("warning", without_folders(text))
+
+
+def rows_left_out(problems: Sequence[str], count: int | None = None) -> None:
+    """Warn of the rows of a table that cannot be read: the sentences about the first ones, and how many more there are.
+
+    `count` is the number of all of them, where not every one has a sentence.
+    """
+    more = (len(problems) if count is None else count) - LISTED
+    rest = f"{counted(more, 'more row')} {'is' if more == 1 else 'are'} left out." if more > 0 else ""
+    if problems:
+        warning("\n".join(filter(None, (*problems[:LISTED], rest))))
 
 
 def success(*pieces: str) -> None:

@@ -39,7 +39,6 @@ PREVIEW = 5  # rows
 SENTENCE = 4  # words of a name that is probably a text
 LEFT_OUT = "– left out –"
 MOST_UNKNOWN = 12  # labels without a class; with more it is probably no column of labels
-LISTED = 5  # bad rows that are named one by one
 NO_DATA = "No data yet. Choose a file, or the embedded examples."
 NAMES = {  # of columns, in lower case, by what they probably hold
     "text": ("text", "sentence", "review", "premise", "sentence1", "content"),
@@ -150,7 +149,7 @@ def _from_images(info: ModelInfo) -> SubmittedData:
         read = _image_rows(zipped, labelled, info.labels, info.input_names)
     except DataUnavailable as error:
         return SubmittedData(file.name, problem=str(error))
-    _left_out(read)
+    plain_text.rows_left_out(read.problems, read.left_out)
     return SubmittedData(file.name, b"", columns, read.rows, zipped=zipped)
 
 
@@ -165,7 +164,7 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
         read = _eraser_rows(content, name, part.split, columns.classes, info.labels, info.input_names)
     except DataUnavailable as error:
         return SubmittedData(name, content, problem=str(error))
-    _left_out(read)
+    plain_text.rows_left_out(read.problems, read.left_out)
     return SubmittedData(name, content, columns, read.rows, format=ERASER, split=part.split)
 
 
@@ -240,16 +239,8 @@ def _parsed(name: str, content: bytes, columns: Columns, info: ModelInfo) -> Sub
         read = _rows(content, name, labelled, info.labels, info.input_names)
     except DataUnavailable as error:
         return SubmittedData(name, content, columns, problem=str(error))
-    _left_out(read)
+    plain_text.rows_left_out(read.problems, read.left_out)
     return SubmittedData(name, content, columns, read.rows)
-
-
-def _left_out(read: ReadRows) -> None:
-    if read.problems:
-        more = read.left_out - LISTED
-        are = f"{counted(more, 'more row')} {'is' if more == 1 else 'are'}"
-        rest = f" {are} left out." if more > 0 else ""
-        plain_text.warning("\n".join(read.problems[:LISTED]) + rest)
 
 
 def _preview(data: SubmittedData, labels: Sequence[str]) -> None:

@@ -35,12 +35,13 @@ KEPT, SETS_KEPT = 200, 8  # results, and sets of examples with their states
 class NarratedModel:
     """A model with narrators; `weights` are the narrators' ids, files and times, so that fitting again is noticed.
 
-    `generator_noun` names the examples of a model of images, as in "scene 7"; empty for a model of pairs.
+    `generator_noun` names the generated examples of a model of images, as in "scene 7"; empty if there are none.
     """
 
     model: str
     version: str
     weights: tuple[tuple[str, str, int], ...]
+    images: bool = False
     generator_noun: str = ""
 
     @property
@@ -72,15 +73,13 @@ class FirstExchange:
 
 
 def narrated_models(pool: ModelPool) -> dict[str, NarratedModel]:
-    """Return the models of pairs, or of generated images with a text, that have narrators, by name.
+    """Return the models that have narrators, by name.
 
     They are embedded ones and the one that was chosen on another page.
     """
     models = {}
     for name in dict.fromkeys([*bundle_names(), visit().model]):
         info = model_info(pool, name)
-        if info.multimodal and not info.generator_noun:
-            continue
         waiting = waiting_narrators(name, info.version)
         artifacts = available_artifacts(name, info.version, "narrative") if info.version else ()
         weights = tuple(
@@ -90,7 +89,7 @@ def narrated_models(pool: ModelPool) -> dict[str, NarratedModel]:
         )
         if weights:
             noun = info.generator_noun if info.multimodal else ""
-            models[name] = NarratedModel(name, info.version, weights, noun)
+            models[name] = NarratedModel(name, info.version, weights, info.multimodal, noun)
     return models
 
 

@@ -1,5 +1,7 @@
 """Which examples are compared: the set, and from it, or typed, a base and a source."""
 
+from functools import lru_cache
+
 import streamlit as st
 
 from app import plain_text
@@ -7,19 +9,23 @@ from app.interventions import inputs
 from app.interventions.computations import NarratedModel
 from app.interventions.inputs import PlainInput, PlainInputs
 from app.interventions.state import LAST, SETS, interventions_state
+from explainers.datasets.images.sets import ImageTexts, zipped_texts
 from explainers.datasets.tables import SUFFIXES
-from explainers.datasets.user_texts import MOST_PAIRS, listed, read_pairs, shipped_pairs
+from explainers.datasets.user_texts import FEWEST_PAIRS, MOST_PAIRS, listed, read_pairs, shipped_pairs
 from explainers.errors import DataUnavailable
 
 SHIPPED, OWN = "everyday pairs", "your own pairs"
 TYPED = "typed below"
-MEGABYTES = 5
+MEGABYTES, IMAGE_MEGABYTES = 5, 25
+NO_FILE = "Choose a file to continue. It is kept in the memory of this server and not written to its disk."
 GENERATED = 60  # examples of a generated set
 
 
 def chosen(narrated: NarratedModel) -> PlainInputs:
     """Return the set of examples; as long as there is none, say so and stop the page."""
-    return _generated(narrated.generator_noun) if narrated.generator_noun else _pairs(narrated.model)
+    if narrated.generator_noun:
+        return _generated(narrated.generator_noun)
+    return _images() if narrated.images else _pairs(narrated.model)
 
 
 def _generated(noun: str) -> PlainInputs:
@@ -57,7 +63,7 @@ def _uploaded() -> PlainInputs:
         max_upload_size=MEGABYTES,
     )
     if file is None:
-        st.caption("Choose a file to continue. It is kept in the memory of this server and not written to its disk.")
+        st.caption(NO_FILE)
         st.stop()
     try:
         examples = read_pairs(file.getvalue(), file.name)
@@ -66,6 +72,34 @@ def _uploaded() -> PlainInputs:
         st.stop()
     st.caption(f"{len(examples)} different pairs.")
     return tuple(PlainInput(example.text, example.pair or "") for example in examples)
+
+
+def _images() -> PlainInputs:
+    file = st.file_uploader(
+        f"A ZIP file with images and a table ({listed(SUFFIXES)}) that has the columns text and image; at most "
+        f"{MOST_PAIRS} rows",
+        type=["zip"],
+        key="images file",
+        max_upload_size=IMAGE_MEGABYTES,
+        help="The column image has the names of files beside the table, or in folders below it. No labels are needed: "
+        "the model's own predictions count.",
+    )
+    if file is None:
+        st.caption(NO_FILE)
+        st.stop()
+    try:
+        read = _unzipped(file.getvalue(), file.name)
+    except DataUnavailable as error:
+        plain_text.error(str(error))
+        st.stop()
+    plain_text.rows_left_out([f"{problem} The row is left out." for problem in read.left_out])
+    st.caption(f"{len(read.rows)} different texts with images.")
+    return tuple(PlainInput(text, image=name, content=content) for text, name, content in read.rows)
+
+
+@lru_cache(maxsize=2)
+def _unzipped(content: bytes, name: str) -> ImageTexts:
+    return zipped_texts(content, name, FEWEST_PAIRS, MOST_PAIRS)
 
 
 def base_and_source(among: PlainInputs, first: tuple[int, int]) -> tuple[PlainInput, PlainInput]:
@@ -84,13 +118,16 @@ def _box(among: PlainInputs, name: str, help_text: str, first: int) -> PlainInpu
     key, offered = name.lower(), [*names, TYPED]
     widget = interventions_state().widget(f"{key}{kind}", options=offered, default=names[first], listed=offered)
     picked = st.selectbox(name, offered, help=help_text, **widget)
-    if picked != TYPED and picked in names:
-        plain = among[names.index(picked)]
-    else:
-        plain = _typed_text(key, among[first]) if kind else _typed_pair(key, among[first])
+    plain = among[names.index(picked)] if picked in names else _typed(key, among, first)
     if picked != TYPED or kind:
         inputs.show(plain)
     return plain
+
+
+def _typed(key: str, among: PlainInputs, first: int) -> PlainInput:
+    if among[first].content:
+        return _typed_text_of_file(key, among, first)
+    return _typed_text(key, among[first]) if among[first].image else _typed_pair(key, among[first])
 
 
 def _typed_pair(key: str, first: PlainInput) -> PlainInput:
@@ -113,6 +150,15 @@ def _typed_text(key: str, first: PlainInput) -> PlainInput:
     )
     text = st.text_input("Text about the image", **state.widget(f"{key}_text", default=first.text))
     return PlainInput(_required(text, "text", key), image=f"{noun} {int(number)}")
+
+
+def _typed_text_of_file(key: str, among: PlainInputs, first: int) -> PlainInput:
+    """Return another text about one of the images of a person's set."""
+    state, files = interventions_state(), {plain.image: plain.content for plain in among}
+    widget = state.widget(f"{key}_file", options=list(files), default=among[first].image, listed=list(files))
+    image = st.selectbox("Image", list(files), **widget)
+    text = st.text_input("Text about the image", **state.widget(f"{key}_text", default=among[first].text))
+    return PlainInput(_required(text, "text", key), image=image, content=files[image])
 
 
 def _required(typed: str | None, what: str, key: str) -> str:

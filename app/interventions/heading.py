@@ -8,7 +8,6 @@ from app import plain_text
 from app.interventions import computations
 from app.interventions.computations import HeadInfo, NarratedModel
 from app.interventions.state import interventions_state
-from app.model_info import model_info
 from app.model_pool import ModelPool
 from app.session import visit
 from explainers.report.text import escaped
@@ -47,10 +46,7 @@ def narrated_model(pool: ModelPool) -> NarratedModel:
     state = interventions_state()
     chosen = state.controls.asked if state.controls.asked in models else visit().model
     if chosen and chosen not in models:
-        info = model_info(pool, chosen)
-        no_set = info.multimodal and not info.generator_noun
-        why = "reads images, of which there is no set here" if no_set else "has no narrators"
-        plain_text.caption(f"{chosen} {why}. The Compare page can explain it.")
+        plain_text.caption(f"{chosen} has no narrators. The Compare page can explain it.")
     first = chosen if chosen in models else next(iter(models))
     name = st.selectbox(
         "Model with narrators", list(models), **state.widget("speaker", options=models, default=first, listed=models)

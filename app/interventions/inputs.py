@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import plain_text
 from explainers.datasets.example import Example
+from explainers.datasets.image import InputImage
 from explainers.models import tasks
 from explainers.report.display_images import display_image
 from explainers.report.text import one_line
@@ -19,11 +20,15 @@ WIDTH = 240  # pixels of an image beside its text
 
 
 class PlainInput(NamedTuple):
-    """A pair of texts, or a text with the image of a generated example, such as "scene 7"."""
+    """A pair of texts, or a text with an image: that of a generated example, such as "scene 7", or a person's file.
+
+    `content` is the content of the file, whose name is `image`.
+    """
 
     text: str
     pair: str = ""
     image: str = ""
+    content: bytes = b""
 
 
 PlainInputs = tuple[PlainInput, ...]
@@ -36,6 +41,8 @@ def generated(name: str) -> Example:
 
 def example_of(plain: PlainInput) -> Example:
     """Return what the model reads, without label and reasons."""
+    if plain.content:
+        return Example(plain.text, image=InputImage(plain.content))
     image = generated(plain.image).image if plain.image else None
     return Example(plain.text, plain.pair or None, image=image)
 
@@ -51,7 +58,9 @@ def in_line(plain: PlainInput) -> str:
 
 
 def list_entry(number: int, plain: PlainInput) -> str:
-    """Return the example as it stands in a list; its number, or that of its image, makes it unique."""
+    """Return the example as it stands in a list; its number, or that of its generated image, makes it unique."""
+    if plain.content:
+        return f"{number}. {one_line(plain.image, SHORT)}: {one_line(plain.text, SHORT)}"
     if plain.image:
         return f"{plain.image}: {one_line(plain.text, 2 * SHORT)}"
     return f"{number}. {one_line(plain.text, SHORT)} → {one_line(plain.pair, SHORT)}"

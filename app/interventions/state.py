@@ -34,6 +34,8 @@ class InterventionsControls:
     source_premise: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     source_hypothesis: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     source_text: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    base_file: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    source_file: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     base_number: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     source_number: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
 

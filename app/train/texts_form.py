@@ -15,10 +15,8 @@ from explainers.datasets.image import InputImage
 from explainers.datasets.images.sets import image_rows
 from explainers.datasets.user_texts import FEWEST, SUFFIXES, check_texts, parse_lines, parse_texts
 from explainers.errors import DataUnavailable
-from explainers.report.text import counted
 
 MEGABYTES = 10
-LISTED = 5  # bad rows that are named one by one
 GENERATED = (
     "No texts are needed: for this model, the examples are drawn by its generator with a fixed seed. They differ from "
     "those on which the model was trained and tested."
@@ -102,11 +100,7 @@ def _texts(info: ModelInfo) -> SubmittedTexts:
 
 def _problems(submitted: SubmittedTexts) -> None:
     """What is wrong with rows, or with all that was given."""
-    if submitted.left_out:
-        more = len(submitted.left_out) - LISTED
-        are = f"{counted(more, 'more row')} {'is' if more == 1 else 'are'}"
-        listed = *submitted.left_out[:LISTED], f"{are} left out." * (more > 0)
-        plain_text.warning(" ".join(filter(None, listed)))
+    plain_text.rows_left_out(submitted.left_out)
     if submitted.problem and submitted.typed:
         plain_text.error(submitted.problem)
 

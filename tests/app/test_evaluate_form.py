@@ -14,7 +14,7 @@ import pytest
 import torch
 from PIL import Image
 
-from app.evaluate import data_form, form
+from app.evaluate import form
 from app.evaluate.data_form import SubmittedData
 from app.evaluate.form import cost
 from app.evaluate.state import Remaining
@@ -23,7 +23,7 @@ from app.model_info import ModelInfo
 from app.model_pool import ModelPool, Placed
 from app.train.jobs import Jobs
 from explainers.datasets.images.named import zipped_table
-from explainers.datasets.labelled_rows import InputRow, ReadRows
+from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.set_spec import SetSpec
 from explainers.models import catalog
 from explainers.models.foreign.hub_transfer import DownloadNotAllowed, DownloadSize, check_allowed
@@ -181,14 +181,6 @@ def test_of_an_image_that_is_damaged_behind_its_header_the_time_is_unknown(monke
     line = cost(pool, SetSpec("scenes", "", methods=("occlusion",)), data, replace(INFO, multimodal=True))
     assert "The time is unknown: a.png: The file is damaged." in line
     pool.wait()
-
-
-@pytest.mark.parametrize(("count", "rest"), [(5, ""), (6, " 1 more row is"), (7, " 2 more rows are")])
-def test_bad_rows_beyond_the_first_are_counted(count: int, rest: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    warnings: list[str] = []
-    monkeypatch.setattr(data_form.plain_text, "warning", warnings.append)
-    data_form._left_out(ReadRows((), ("Line 2 has no text.",) * count, "", 0, count))
-    assert warnings == ["\n".join(["Line 2 has no text."] * 5) + (f"{rest} left out." if rest else "")]
 
 
 @pytest.mark.parametrize(("count", "few"), [(9, True), (10, False)])

@@ -331,3 +331,12 @@ def test_nothing_foreign_is_shown_as_markdown(path: Path) -> None:
 )
 def test_the_check_sees_what_is_foreign(source: str) -> None:
     assert len(shown_as_markdown(source)) == 1
+
+
+@pytest.mark.parametrize(("count", "rest"), [(5, ""), (6, "\n1 more row is"), (7, "\n2 more rows are")])
+def test_bad_rows_beyond_the_first_are_counted(count: int, rest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr(plain_text, "warning", warnings.append)
+    plain_text.rows_left_out(("Line 2 has no text.",) * count)
+    plain_text.rows_left_out(("Line 2 has no text.",) * 5, count)
+    assert warnings == ["\n".join(["Line 2 has no text."] * 5) + (f"{rest} left out." if rest else "")] * 2

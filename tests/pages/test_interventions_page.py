@@ -1,6 +1,8 @@
 import copy
+import io
 import re
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -120,15 +122,6 @@ def test_without_narrators_the_page_says_what_to_do(opened: Opened, monkeypatch:
     page = Interventions(opened)
     assert [message.value for message in page.at.info] == [heading.NO_NARRATORS]
     assert not page.at.selectbox
-
-
-def test_a_model_of_images_without_a_generator_is_not_offered(
-    opened: Opened, speaks: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    info = model_info.ModelInfo(multimodal=True, version="1")
-    monkeypatch.setattr(computations, "model_info", lambda _pool, _name: info)
-    page = Interventions(opened)
-    assert [message.value for message in page.at.info] == [heading.NO_NARRATORS]
 
 
 def test_it_opens_with_an_intervention_and_a_check_already_made(page: Interventions) -> None:
@@ -383,6 +376,62 @@ def test_the_last_set_can_be_opened_and_typed_over(image_page: Interventions) ->
     assert not image_page.errors
     number = image_page.at.number_input(key="base number")
     assert examples.LAST <= number.value <= number.max == examples.LAST + examples.GENERATED - 1
+
+
+@pytest.fixture
+def own_images(opened: Opened, images: None, monkeypatch: pytest.MonkeyPatch) -> Interventions:
+    """The page for a model of images without a generator."""
+    info = model_info.ModelInfo(multimodal=True, version="1")
+    monkeypatch.setattr(computations, "model_info", lambda _pool, _name: info)
+    return Interventions(opened)
+
+
+def zipped(rows: str) -> bytes:
+    """Five generated images, 101.png to 105.png, and a table with these rows."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("mine.csv", f"text,image\n{rows}")
+        for number in range(101, 106):
+            image = generated_example(f"scene {number}").image
+            assert image is not None
+            archive.writestr(f"{number}.png", image.png())
+    return file.getvalue()
+
+
+def test_own_images_come_from_an_archive(own_images: Interventions) -> None:
+    assert "Choose a file to continue" in own_images.texts
+    assert not own_images.bars
+    rows = "".join(f"{generated_example(f'scene {number}').text},{number}.png\n" for number in range(101, 106))
+    content = zipped(f"{rows}There is a box. {SCRIPT},101.png\nA lost one,gone.png\n")
+    own_images.at.get_by_key("images file").upload("mine.zip", content, "application/zip")
+    own_images.run()
+    assert not own_images.errors
+    (left_out,) = own_images.page.plain("warning")
+    assert left_out == "Row 7, image 'gone.png': It is missing in the ZIP file. The row is left out."
+    assert "6 different texts with images" in own_images.texts
+    assert own_images.shares[0]["ordered pairs"] == "30"
+    assert len(own_images.bars) == 3
+    offered = own_images.at.selectbox(key="base image").options
+    assert offered[0].startswith("1. 101.png: ")
+    own_images.choose("base image", offered[5])
+    assert SCRIPT in own_images.texts
+    own_images.choose("base image", examples.TYPED).choose("base file", "105.png").choose("base text", "A typed one")
+    assert "A typed one" in own_images.texts
+    assert not own_images.obeyed
+    own_images.choose("base text", "")
+    assert own_images.errors[-1] == "The text of the base is missing. Type at least one word."
+
+
+def test_a_bad_archive_is_a_sentence(own_images: Interventions) -> None:
+    own_images.at.get_by_key("images file").upload("mine.zip", zipped("A box,gone.png\n"), "application/zip")
+    own_images.run()
+    assert own_images.errors == [
+        "A set has 2 to 500 different texts with images; these are 0. "
+        "Row 1, image 'gone.png': It is missing in the ZIP file."
+    ]
+    own_images.at.get_by_key("images file").upload("mine.zip", b"PK", "application/zip")
+    own_images.run()
+    assert own_images.errors == ["mine.zip is not a readable ZIP file. Pack it again."]
 
 
 @pytest.mark.parametrize(("asked", "shown"), [("two", "two"), ("three", "one"), (None, "one")])

@@ -27,7 +27,8 @@ from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import batch_head_inputs, classifier_head, head_inputs
 from explainers.models.multimodal.model import MultimodalModel
 from explainers.narrative.fit import make
-from explainers.narrative.narrate import narrate, narrators
+from explainers.narrative.interchange_check import check_interchange
+from explainers.narrative.narrate import load_narrator, narrate, narrators
 from explainers.studies.speed import measure
 from explainers.studies.speed.command import benchmark_lines
 from explainers.studies.speed.measure import benchmark, example_for
@@ -87,7 +88,7 @@ def test_a_model_of_images_without_a_head_says_so(vilt: MultimodalModel, image: 
         head_inputs(replace(vilt, module=nn.Module()), [encoding])
 
 
-def test_every_architecture_learns_to_speak(model: MultimodalModel, esnlive: Written) -> None:
+def test_every_architecture_learns_to_speak_and_takes_exchanges(model: MultimodalModel, esnlive: Written) -> None:
     named = replace(model, name="pictured", labels=entailment.LABELS)
     data, files = esnlive(40)
     spec = FitSpec("cause", "pictured", str(data), "", 0, QUICK, files.format, str(files.folder))
@@ -103,6 +104,11 @@ def test_every_architecture_learns_to_speak(model: MultimodalModel, esnlive: Wri
     assert sum(reason.read) == pytest.approx(1)
     units = named.encode(example).units
     assert all(units[number].kind == "word" for number in reason.mentions)
+    other = Example("the blue box", image=InputImage(path=files.folder / "1.jpg"))
+    check = check_interchange(named, load_narrator(named, "cause")[1], example, other, 0, range(4))
+    for side in (check.model, check.reader):
+        assert side.exchanged != side.base
+        assert sum(side.exchanged) == pytest.approx(1)
 
 
 def ran(*arguments: str) -> Any:
