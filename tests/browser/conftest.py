@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -13,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 from playwright.sync_api import Error as BrowserError
 from playwright.sync_api import TimeoutError as TimedOut
 
+from app.load.server import ROOTS_VARIABLE, WITHOUT_FITTED, write_one_layer
 from explainers.installation import STORE_VARIABLE
 from explainers.models.bundle_cards import bundle_names
 from explainers.studies.speed import measure
@@ -27,6 +29,12 @@ FEW = {
     "attention": ["Attention, mean"],
     "controls": "",
 }  # to save time
+QUICK = {
+    **FEW,
+    **WITHOUT_FITTED,
+    "gradient": ["Integrated gradients", "Gradient × input"],
+    "attention": ["Attention, mean", "Attention, last layer"],
+}  # as many rows, of a model to which nothing is fitted
 expect.set_options(timeout=PATIENCE)
 SETTLED = """(since) => {
   const now = performance.now(), app = document.querySelector('[data-testid="stApp"]');
@@ -114,11 +122,19 @@ def running_app(store: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def quick_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a model of one layer, which explains a text in a tenth of the time."""
+    return str(write_one_layer(tmp_path_factory.mktemp("models") / "one-layer"))
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, quick_model: str) -> Iterator[str]:
     """The address of the app of all files that ask for none of their own: who needs a run asks about a text that no
     other test asks about."""
-    with running_app(tmp_path_factory.mktemp("browser-store")) as address:
-        yield address
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ROOTS_VARIABLE, str(Path(quick_model).parent))
+        with running_app(tmp_path_factory.mktemp("browser-store")) as address:
+            yield address
 
 
 class Visit:
@@ -163,7 +179,7 @@ class Visit:
         return self
 
     def write(self, text: str) -> "Visit":
-        box = self.page.get_by_role("textbox", name="Text")
+        box = self.page.get_by_role("textbox", name="Text", exact=True)
         box.fill(text)
         box.press("Control+Enter")
         self.page.wait_for_function(
@@ -184,8 +200,11 @@ class Visit:
 
 
 @pytest.fixture
-def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
-    """Opens the app in a window of its own; at the end nothing may have gone wrong or out in any of them."""
+def visit(chromium: Browser, server: str, quick_model: str) -> Iterator[Callable[..., Visit]]:
+    """Opens the app in a window of its own; at the end nothing may have gone wrong or out in any of them.
+
+    A text is explained by the model of one layer, where no other is named.
+    """
     visits: list[Visit] = []
 
     def opened(
@@ -199,8 +218,12 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
         )
         window = Visit(context)
         visits.append(window)
-        own = {"samples": "50"} if "text" in address else {}  # an example's results are stored with the default
-        query = {**own, **(FEW if few else {}), **address}
+        query: dict[str, Any] = dict(FEW) if few else {}
+        if "text" in address:  # an example's results are stored with the default number of samples
+            query["samples"] = "50"
+            if "model" not in address:
+                query |= {"model": quick_model, **(QUICK if few else WITHOUT_FITTED)}
+        query |= address
         window.page.goto(url or f"{server}?{urlencode(query, doseq=True)}")
         return window
 

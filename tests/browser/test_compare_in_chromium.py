@@ -49,7 +49,7 @@ def sideways(visit: Any) -> dict[str, int]:
 
 
 def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
-    window = visit(text="good").done().write(SENTENCE)
+    window = visit(model="sst2", text="good").done().write(SENTENCE)
     page = window.page
     expect(window.rows).to_have_count(ROWS)
     expect(page.locator(".answer")).to_contain_text(re.compile("carr(y|ies) the decision|No order here|cannot be told"))
@@ -190,7 +190,7 @@ def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> No
     first.done()
     assert "erase=delete" in page.url
     second = visit(page.url).done()
-    expect(second.page.get_by_role("textbox", name="Text")).to_have_value(SENTENCE)
+    expect(second.page.get_by_role("textbox", name="Text", exact=True)).to_have_value(SENTENCE)
     expect(second.page.get_by_text("Erased by delete")).to_be_attached()
     assert second.bars == first.bars
     assert sorted(labels(second.rows)) == sorted(labels(first.rows))  # sorted by evidence without the word
@@ -223,7 +223,7 @@ def test_an_attack_in_the_address_is_harmless(visit: Visit, names: tuple[str, ..
 
 def test_what_is_typed_and_not_yet_confirmed_stays_while_the_page_is_redrawn(visit: Visit) -> None:
     text = "A dull plot, to be continued."
-    window = visit(few=False, text=text)
+    window = visit(few=False, model="sst2", text=text)
     box = window.page.get_by_role("textbox", name="Text", exact=True)
     box.press("End")
     box.press_sequentially(" And more")
@@ -232,7 +232,7 @@ def test_what_is_typed_and_not_yet_confirmed_stays_while_the_page_is_redrawn(vis
 
 
 def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back(visit: Visit) -> None:
-    window = visit(few=False, text="A dull plot that nobody reads to its end.")
+    window = visit(few=False, model="sst2", text="A dull plot that nobody reads to its end.")
     page = window.page
     expect(window.unit("dull")).to_be_visible()
     page.get_by_role("link", name=PAGE, exact=True).click()
@@ -246,7 +246,7 @@ def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back
 @pytest.mark.parametrize("results", [0, 1, 9])
 def test_a_page_link_that_is_pressed_slowly_during_a_run_opens_its_page(visit: Visit, results: int) -> None:
     """Pressed and released in two different states of the page, as by a hand; after so many results."""
-    window = visit(few=False, text=f"{SENTENCE} {results}")
+    window = visit(few=False, model="sst2", text=f"{SENTENCE} {results}")
     link = window.page.get_by_role("link", name=PAGE, exact=True)
     expect(link).to_be_visible()
     if results:

@@ -18,7 +18,7 @@ def test_a_second_model_is_chosen_and_explained_word_by_word(
     visit: Callable[..., Window], tmp_path: Path, screenshots: Path
 ) -> None:
     text = "A slow and lifeless film with one moving scene."
-    window = visit(text=text, samples="50", few=False, **FEW).done()
+    window = visit(text=text, model="sst2", few=False, **FEW).done()
     page = window.page
     box = page.get_by_role("combobox", name="Second model")
     box.scroll_into_view_if_needed()  # scrolling closes a list that is open

@@ -103,7 +103,8 @@ def rounded(value: Any) -> Any:
 def explanations(names: Iterable[str] = tuple(INPUTS), methods: Sequence[str] = ()) -> Tree:
     """`as_dict()` of every model by names such as "sst2 0 mask".
 
-    Under the first erasure the first input is explained by `methods`, by default by all; the others by a few.
+    Under the first erasure the first input is explained by `methods`, by default by all, and in words; the others by a
+    few methods.
     """
     results: Tree = {}
     methods = methods or [spec.id for spec in explainers.METHODS.declared]
@@ -111,10 +112,9 @@ def explanations(names: Iterable[str] = tuple(INPUTS), methods: Sequence[str] = 
         model = explainers.load(name, device="cpu")
         first, second = INPUTS[name]
         every, *others = ERASURES[name]
-        every_method, measured = (*methods, *NARRATORS.get(name, ())), (*MEASURED, *NARRATORS.get(name, ()))
-        results[f"{name} 0 {every}"] = explained(model, first, every_method, every)
-        results |= {f"{name} 0 {erasure}": explained(model, first, measured, erasure) for erasure in others}
-        results[f"{name} 1 {every}"] = explained(model, second, measured, every)
+        results[f"{name} 0 {every}"] = explained(model, first, (*methods, *NARRATORS.get(name, ())), every)
+        results |= {f"{name} 0 {erasure}": explained(model, first, MEASURED, erasure) for erasure in others}
+        results[f"{name} 1 {every}"] = explained(model, second, MEASURED, every)
     return results
 
 
@@ -149,9 +149,10 @@ def compact(answer: Tree) -> Tree:
 
 
 def exports() -> Tree:
-    """Cells of the CSV tables and numbers of the page that `explain --html` writes, for each model's first input."""
+    """Cells of the CSV tables and numbers of the page that `explain --html` writes, for a text and for an image."""
     results: Tree = {}
-    for name, (given, _) in INPUTS.items():
+    for name in ("sst2", "scenes"):
+        given, _ = INPUTS[name]
         model = explainers.load(name, device="cpu")
         result = explainers.explain(model, methods=EXPORTED, **CHEAP, **given)
         makers = (csv_tables.csv_scores, csv_tables.csv_metrics, csv_tables.csv_curves)
@@ -202,7 +203,7 @@ def command(name: str, *words: str) -> str:
 def evaluation() -> Tree:
     """The files that `evaluate` writes about the texts of texts.csv, some columns and rows per method and erasure."""
     with tempfile.TemporaryDirectory() as folder:
-        flags = {"data": str(HERE / "texts.csv"), "n": "0", "methods": ",".join(EVALUATED), "out": folder}
+        flags = {"data": str(HERE / "texts.csv"), "n": "6", "methods": ",".join(EVALUATED), "out": folder}
         flags |= {"erasures": "mask,zero", "sensitive": "2"}
         command("evaluate", *(word for name, value in flags.items() for word in (f"--{name}", value)))
         names = ("table.json", "table.csv", "texts.jsonl")

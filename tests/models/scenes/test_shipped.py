@@ -73,14 +73,14 @@ def test_a_command_makes_its_weights(as_typed: Callable[[Sequence[str]], FitSpec
 
 @pytest.fixture(scope="module")
 def items(model: FrozenModel, examples: list[Example]) -> list[LearningExample]:
-    return encode_for_learning(model, examples[:24])
+    return encode_for_learning(model, examples[:16])
 
 
 @pytest.fixture(scope="module")
 def by_chance(model: FrozenModel, items: list[LearningExample]) -> float:
     """AOPC-C of random orders on the items, on average."""
     orders = [
-        [RandomOrder(seed=seed).attribute(model, item.encoding, 0).scores for item in items] for seed in range(5)
+        [RandomOrder(seed=seed).attribute(model, item.encoding, 0).scores for item in items] for seed in range(2)
     ]  # fmt: skip
     return float(np.mean([per_text(model, items, order, "mask")[:, 0] for order in orders]))
 
@@ -102,9 +102,9 @@ def test_its_narrators_say_a_class_and_a_command_makes_them(
     card = json.loads((FOLDER / "narrative" / f"{method}.json").read_text())
     spec = as_typed(shlex.split(card["command"]))
     assert (spec.method, spec.model, spec.command) == (method, "scenes", card["command"])
-    narratives = [narrate(model, model.encode(example), method) for example in examples[:20]]
+    narratives = [narrate(model, model.encode(example), method) for example in examples[:12]]
     agree = np.mean(
-        [narrative.stated == label for narrative, label in zip(narratives, answers(model, examples[:20]), strict=True)]
+        [narrative.stated == label for narrative, label in zip(narratives, answers(model, examples[:12]), strict=True)]
     )
     assert agree >= 0.8
 
