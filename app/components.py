@@ -53,7 +53,7 @@ def coefficients(weights: "dict[str, Artifact]", key: str) -> None:
     from explainers.models.libraries import import_transformers
 
     import_transformers()  # with torch, after the page was drawn
-    from explainers.learned.ivra.readout import stored_coefficients
+    from explainers.learned.ivra_readout import stored_coefficients
 
     st.plotly_chart(heat_maps(stored_coefficients(weights[chosen])), key=f"coefficient maps {key}")
 

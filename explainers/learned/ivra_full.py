@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning, in_random_order
 from explainers.learned.fit import read_examples, recipe_for, write_weights
-from explainers.learned.ivra.method import Ivra, cross_entropy
+from explainers.learned.ivra import Ivra, cross_entropy
 from explainers.learned.recipe import Select, trained_parameters
 from explainers.learned.validation import (
     VALIDATED,

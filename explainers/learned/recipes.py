@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from explainers.errors import ExplanationError
-from explainers.learned.aml.method import Aml
+from explainers.learned.aml import Aml
 from explainers.learned.batches import Batch
-from explainers.learned.ciem.method import Ciem
-from explainers.learned.cimi.method import Cimi
-from explainers.learned.ivra.method import Ivra
+from explainers.learned.ciem import Ciem
+from explainers.learned.cimi import Cimi
+from explainers.learned.ivra import Ivra
 from explainers.learned.recipe import Recipe, load_learned
 from explainers.methods.registry import method_spec
 from explainers.models.batching import memory_errors

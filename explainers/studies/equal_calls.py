@@ -17,7 +17,7 @@ from explainers.commands.options import show_progress
 from explainers.comparison.decision import decide
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned.aml.method import FineTunedAml
+from explainers.learned.aml import FineTunedAml
 from explainers.methods.registry import method_spec
 from explainers.metrics.bootstrap import Interval, mean_interval
 from explainers.metrics.erasure import MaskedPredictor

@@ -27,7 +27,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from explainers.errors import ExplanationError
-from explainers.learned.ciem.method import Autoencoder, Gaussian
+from explainers.learned.ciem import Autoencoder, Gaussian
 
 Floats = NDArray[np.float64]
 Process = Literal["paper", "segments"]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from explainers.learned.aml.method import Aml
+from explainers.learned.aml import Aml
 from explainers.learned.batches import LearningExample
 from explainers.learned.fitting_loop import fit
 from explainers.learned.recipe import Select

@@ -20,7 +20,7 @@ from explainers.comparison.answer import NO_CONTRAST
 from explainers.comparison.duel import duel
 from explainers.comparison.stored_results import StoredResult, stored_result
 from explainers.errors import ExplanationError
-from explainers.learned.aml.method import target_logits
+from explainers.learned.aml import target_logits
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.prediction_cache import PredictionCache

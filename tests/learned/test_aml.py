@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled
-from explainers.learned.aml.method import Aml, AttributionModel, FineTunedAml, Replacement, log_of_others, shares
+from explainers.learned.aml import Aml, AttributionModel, FineTunedAml, Replacement, log_of_others, shares
 from explainers.learned.batches import Batch, batch, encode_for_learning
 from explainers.learned.fitting_loop import fit
 from explainers.learned.recipe import trained_parameters
@@ -270,7 +270,7 @@ def test_it_keeps_by_the_figure_that_selected_the_weights(
 ) -> None:
     recipe, module = load_trained(bert, "aml", "")
     changed = dataclasses.replace(recipe, select=select)  # type: ignore[type-var]
-    monkeypatch.setattr("explainers.learned.aml.method.load_learned", lambda *_args: (changed, module))
+    monkeypatch.setattr("explainers.learned.aml.load_learned", lambda *_args: (changed, module))
     gains = []
     for result in refined(bert, 8):
         path = erasure_curves(MaskedPredictor(bert, result.encoding, "mask"), result.scores, result.label)

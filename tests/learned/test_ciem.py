@@ -11,7 +11,7 @@ from torch.distributions import Normal, kl_divergence
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch, batch, encode_for_learning
-from explainers.learned.ciem.method import Autoencoder, Ciem, Gaussian, column_sums, min_max
+from explainers.learned.ciem import Autoencoder, Ciem, Gaussian, column_sums, min_max
 from explainers.learned.fitting_loop import fit
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel

@@ -10,7 +10,7 @@ import torch
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch, batch, encode_for_learning
-from explainers.learned.cimi.method import Cimi
+from explainers.learned.cimi import Cimi
 from explainers.learned.fit import fit_to
 from explainers.learned.recipes import load_trained
 from explainers.models.frozen_model import FrozenModel

@@ -18,9 +18,9 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.installation import STORE_VARIABLE
 from explainers.learned import fit as command
 from explainers.learned import fitting_loop
-from explainers.learned.aml.method import Aml
+from explainers.learned.aml import Aml
 from explainers.learned.batches import encode_for_learning
-from explainers.learned.cimi.method import Cimi
+from explainers.learned.cimi import Cimi
 from explainers.learned.fit import make, read_examples, recipe_for, run_folder
 from explainers.learned.fitting_loop import LearnedTraining
 from explainers.learned.recipes import RECIPES, SHIPPED, LearnedAttribution, load_trained

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.learned import fitting_loop as module_of_fit
-from explainers.learned.aml.method import Aml
+from explainers.learned.aml import Aml
 from explainers.learned.batches import LearningExample, batch, encode_for_learning
 from explainers.learned.fitting_loop import ScoreShape, fit
 from explainers.learned.recipe import Select, trained_parameters

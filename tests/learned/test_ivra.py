@@ -11,11 +11,10 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned import fitting_loop
+from explainers.learned import fitting_loop, ivra
 from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning
 from explainers.learned.fitting_loop import fit
-from explainers.learned.ivra import method as ivra
-from explainers.learned.ivra.method import (
+from explainers.learned.ivra import (
     POSITIONS,
     SMALLEST,
     Ivra,
@@ -28,7 +27,7 @@ from explainers.learned.ivra.method import (
     top_counts,
     top_words,
 )
-from explainers.learned.ivra.readout import Readout, coefficients
+from explainers.learned.ivra_readout import Readout, coefficients
 from explainers.learned.recipe import trained_parameters
 from explainers.learned.recipes import recipe_of
 from explainers.learned.student import Student, UnitStates

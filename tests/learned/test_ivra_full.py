@@ -13,7 +13,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.learned import ivra_full, student
 from explainers.learned.batches import LearningExample, encode_for_learning
-from explainers.learned.ivra.method import Ivra
+from explainers.learned.ivra import Ivra
 from explainers.learned.ivra_full import (
     fit_full,
     full_name,

@@ -13,7 +13,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.batches import LearningExample, batch, encode_for_learning
-from explainers.learned.cimi.method import Cimi
+from explainers.learned.cimi import Cimi
 from explainers.learned.fit import make
 from explainers.learned.fitting_loop import LearnedTraining, fit
 from explainers.learned.recipes import RECIPES, recipe_of

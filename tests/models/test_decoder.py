@@ -12,9 +12,9 @@ from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification
 
 from explainers import explain, load, wrap
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.learned.aml.method import AttributionModel
+from explainers.learned.aml import AttributionModel
 from explainers.learned.batches import Batch
-from explainers.learned.ivra.readout import by_head, pooled_products
+from explainers.learned.ivra_readout import by_head, pooled_products
 from explainers.models.decoder import DecoderClassifier, decoder_classifier
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch

@@ -14,7 +14,7 @@ from transformers import CONFIG_MAPPING, AutoModelForSeq2SeqLM, AutoModelForSequ
 from explainers import explain, load, wrap
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
-from explainers.learned.aml.method import AttributionModel
+from explainers.learned.aml import AttributionModel
 from explainers.learned.batches import Batch
 from explainers.models.altered import randomisation_steps, randomised_copies
 from explainers.models.batching import bytes_per_row

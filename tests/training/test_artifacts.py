@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import STORE_VARIABLE
-from explainers.learned.aml.method import Aml
+from explainers.learned.aml import Aml
 from explainers.learned.recipe import Recipe
 from explainers.learned.recipes import RECIPES, SHIPPED, load_trained, recipe_of
 from explainers.methods.registry import METHODS

@@ -20,7 +20,7 @@ from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
 from explainers.learned import fit as learned
-from explainers.learned.aml.method import FineTunedAml
+from explainers.learned.aml import FineTunedAml
 from explainers.learned.recipes import RECIPES, LearnedAttribution, recipe_of
 from explainers.models.catalog import fingerprint, load
 from explainers.models.inputs.padded_batch import pad_batch

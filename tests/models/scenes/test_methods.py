@@ -13,7 +13,7 @@ from explainers.datasets.image import InputImage
 from explainers.datasets.scenes.generator import generate_items
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
-from explainers.learned.aml.method import AttributionModel
+from explainers.learned.aml import AttributionModel
 from explainers.learned.batches import Batch, LearningExample, encode_for_learning
 from explainers.learned.fit import write_weights
 from explainers.learned.fitting_loop import fit

@@ -23,8 +23,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.learned.aml.spec import AML, FAML
-from explainers.learned.aml.state_reader import StateReader
 from explainers.learned.batches import Batch
 from explainers.learned.kept_states import StatesRead
 from explainers.learned.recipe import (
@@ -40,6 +38,7 @@ from explainers.learned.recipe import (
     WeightDecay,
     load_learned,
 )
+from explainers.learned.specs import AML, FAML
 from explainers.learned.validation import gain
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import (
@@ -66,6 +65,7 @@ NEVER = -1e4  # a logit whose class has no probability
 MAPS_AT_ONCE = 7  # of fAML, of which the erased texts are asked together
 
 Replacement = Literal["mask", "learned", "random"]
+WIDTH, HEADS, LAYERS = 128, 4, 2  # of the `StateReader`
 
 
 class AttributionModel(nn.Module):
@@ -126,6 +126,39 @@ class AttributionModel(nn.Module):
             layers = "embeddings" not in path and name.rpartition(".")[0] not in self.tables
             return path[-1] in ("down", "up") or (self.rank == 0 and layers)
         return part in ("hidden", "share")
+
+
+class StateReader(nn.Module):
+    """G for an F whose input cannot take a token more, as of images with texts.
+
+    A Transformer of two layers reads, for every position, F's embedding and its last state, and behind them one token
+    that carries F's prediction. F itself gets no adapters: its image and its text may go through encoders that never
+    see the prediction.
+    """
+
+    def __init__(self, model: FrozenModel) -> None:
+        super().__init__()
+        d = hidden_size(model)
+        self.embedding_norm, self.state_norm = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.read = nn.Linear(2 * d, WIDTH)
+        self.prediction = nn.Parameter(torch.randn(len(model.labels) + 1, WIDTH) * 0.02)  # z_1 … z_C, and last z_0
+        layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 2 * WIDTH, 0.1, batch_first=True, norm_first=True)
+        self.layers = nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False)
+        self.share = nn.Linear(WIDTH, 1)
+
+    def forward(self, model: FrozenModel, batch: Batch) -> Tensor:
+        """Logits of the shares, (B, L)."""
+        hidden, inputs = batch.internals_of(model).hidden, batch.inputs
+        read = torch.cat([self.embedding_norm(hidden[0]), self.state_norm(hidden[-1])], dim=-1)
+        z = batch.probabilities @ self.prediction[:-1] + self.prediction[-1]  # (B, WIDTH)
+        tokens = torch.cat([self.read(read), z[:, None]], dim=1)  # (B, L+1, WIDTH)
+        padding = functional.pad(~(inputs.attention & inputs.nonzero), (0, 1))
+        states = self.layers(tokens, src_key_padding_mask=padding)[:, :-1]
+        return cast(Tensor, self.share(states).squeeze(-1))
+
+    def is_fine_tuned(self, name: str) -> bool:
+        """Whether fine-tuning on one text trains it: all but the prediction token."""
+        return name != "prediction"
 
 
 Attributor = AttributionModel | StateReader

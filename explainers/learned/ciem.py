@@ -24,7 +24,6 @@ from torch.nn import functional
 
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch
-from explainers.learned.ciem.spec import CIEM
 from explainers.learned.kept_states import StatesRead
 from explainers.learned.recipe import (
     BatchSize,
@@ -39,6 +38,7 @@ from explainers.learned.recipe import (
     WeightDecay,
     Width,
 )
+from explainers.learned.specs import CIEM
 from explainers.models.encoder_decoder import EncoderBase
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch

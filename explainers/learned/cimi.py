@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.learned.batches import Batch
-from explainers.learned.cimi.spec import CIMI
 from explainers.learned.kept_states import StatesRead
 from explainers.learned.recipe import (
     BatchSize,
@@ -36,6 +35,7 @@ from explainers.learned.recipe import (
     WeightDecay,
     Width,
 )
+from explainers.learned.specs import CIMI
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import (

@@ -27,8 +27,7 @@ from torch.nn import functional
 
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch
-from explainers.learned.ivra.readout import HeadMix, Norm, Readout
-from explainers.learned.ivra.spec import IVRA
+from explainers.learned.ivra_readout import HeadMix, Norm, Readout
 from explainers.learned.kept_states import StatesRead
 from explainers.learned.recipe import (
     BatchSize,
@@ -40,6 +39,7 @@ from explainers.learned.recipe import (
     Validations,
     WeightDecay,
 )
+from explainers.learned.specs import IVRA
 from explainers.learned.student import WithStudent
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_soft_mask, layer_count, mean_states
