@@ -13,8 +13,7 @@ from explainers.models.optimisation import computes_in_bfloat16
 from explainers.results.settings import Settings
 from explainers.studies.speed import sizes as measured
 from explainers.studies.speed.command import SIZES_DOCUMENT, SIZES_STORED
-from explainers.studies.speed.sizes import ModelSize, comparison, random_model, rows, text_of
-from explainers.studies.speed.sizes_table import sizes_document
+from explainers.studies.speed.sizes import ModelSize, comparison, random_model, rows, sizes_document, text_of
 
 SMALL = (ModelSize("encoder", 32, 1, 2, 64), ModelSize("decoder", 32, 1, 2, 64, causal=True))
 

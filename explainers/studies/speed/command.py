@@ -40,7 +40,7 @@ def speed_command(
     """Measure speed on this machine: against Captum's defaults, cold start, memory."""
     with user_errors(), downloads(yes=yes):
         if fits is not None:
-            from explainers.studies.speed.fits import fit_times
+            from explainers.studies.speed.sizes import fit_times
 
             results: dict[str, Any] = fit_times(fits, threads)
         elif batches:
@@ -82,8 +82,7 @@ def sizes_command(
     with user_errors():
         import torch
 
-        from explainers.studies.speed.sizes import rows
-        from explainers.studies.speed.sizes_table import sizes_document
+        from explainers.studies.speed.sizes import rows, sizes_document
 
         if threads:
             torch.set_num_threads(threads)
