@@ -16,8 +16,14 @@ from explainers.studies.architectures import texts_of
 from explainers.studies.completion import measure
 from explainers.studies.completion import train as training
 from explainers.studies.completion.command import DOCUMENT, STORED
-from explainers.studies.completion.measure import METRICS, measured_methods, prefix_ratio, record_answers, rows_of
-from explainers.studies.completion.table import completion_document
+from explainers.studies.completion.measure import (
+    METRICS,
+    completion_document,
+    measured_methods,
+    prefix_ratio,
+    record_answers,
+    rows_of,
+)
 from explainers.studies.completion.train import (
     AdapterRecipe,
     batches,

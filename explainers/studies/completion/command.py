@@ -85,8 +85,7 @@ def completion_command(
         from explainers.datasets.sst2 import read_sst2
         from explainers.models.catalog import resolve_device
         from explainers.models.prompted.loading import load_prompted
-        from explainers.studies.completion.measure import prefix_ratio, record_answers, rows_of
-        from explainers.studies.completion.table import completion_document
+        from explainers.studies.completion.measure import completion_document, prefix_ratio, record_answers, rows_of
         from explainers.training.artifacts import available_artifacts
 
         inputs = list(read_sst2(data, seed=seed).test)
