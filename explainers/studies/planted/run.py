@@ -33,7 +33,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
 from explainers.results.settings import Settings
-from explainers.studies.planted import confidence_fit, trust
+from explainers.studies.planted import confidence_fit, truth
 from explainers.studies.planted.measure import (
     FILE,
     Row,
@@ -134,12 +134,12 @@ def planted_results(games: int) -> tuple[str, dict[str, Any], confidence_fit.Che
         content,
         checked,
         {
-            "truth": trust.intervals(trust.within_input(rows, "AUC")),
-            "precision": trust.intervals(trust.within_input(rows, "precision")),
-            "diagnosticity": trust.intervals(trust.diagnosticity(rows)),
-            "degraded": trust.intervals(trust.degradation(rows)),
+            "truth": truth.intervals(truth.within_input(rows, "AUC")),
+            "precision": truth.intervals(truth.within_input(rows, "precision")),
+            "diagnosticity": truth.intervals(truth.diagnosticity(rows)),
+            "degraded": truth.intervals(truth.degradation(rows)),
         },
-        {"truth": trust.intervals(trust.within_input(scenes, "AUC"))} if scenes else {},
+        {"truth": truth.intervals(truth.within_input(scenes, "AUC"))} if scenes else {},
         list(passed(games)),
         games,
     )

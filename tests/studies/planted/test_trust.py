@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from explainers.studies.planted.measure import DRAWS, SHARES
-from explainers.studies.planted.trust import at_percents, candidate_values, degradation, diagnosticity, within_input
+from explainers.studies.planted.truth import at_percents, candidate_values, degradation, diagnosticity, within_input
 
 GOOD, HALF, BAD = [1000, 1000, 9000, 9000], [5000, 3000, 5000, 7000], [9000, 9000, 1000, 1000]  # removed, kept
 ROW = {
