@@ -3,8 +3,6 @@
 Every part is trained once per seed, for the same number of steps, and its last weights are measured on validation
 texts under the operator `mask`. The figures of a text are means over the seeds; intervals are 95 % bootstrap intervals
 over the texts.
-
-The tables of an ablation, as assets/docs/ablations.md has them.
 """
 
 import json

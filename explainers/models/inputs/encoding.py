@@ -2,10 +2,6 @@
 
 Text becomes ids only here, and ids are never decoded: every unit keeps its span of characters in the text as it was
 typed, so the page always shows what was written.
-
-What a tokenizer says of a text, wherever it ran.
-
-Unicode word boundaries (UAX #29), which hold for accents, emoji and every script.
 """
 
 import hashlib
@@ -29,7 +25,8 @@ from explainers.models.inputs.words import sentences_of, word_spans
 
 @dataclass(frozen=True)
 class Tokens:
-    """Per token its id, the number of its text by the model and by position, and its characters (start, end).
+    """What a tokenizer says of a text: per token its id, the number of its text by the model and by
+    position, and its characters (start, end).
 
     `following` are the tokens of what was truncated, cut in the same way, in order; empty for a pair."""
 

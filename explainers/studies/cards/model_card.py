@@ -1,6 +1,4 @@
-"""IvRA's criteria against each other: what weights trained for one or several reach in each (Xie et al., Fig. 5).
-
-The model card of a bundle as Markdown, generated from the JSON files that the commands wrote.
+"""The model card of a bundle as Markdown, generated from the JSON files that the commands wrote.
 
 card.json                  what the model is, its data, recipe and accuracy     (train-model)
 evaluation.json            faithfulness metrics and known evidence              (evaluate)
@@ -50,7 +48,8 @@ CRITERIA_NOTE = (
 
 
 def criteria_section(folder: Path) -> Iterator[str]:
-    """From the files of a bundle's folder; nothing where weights or measurements for several criteria are missing."""
+    """What IvRA's weights for one or several criteria reach in each (Xie et al., Fig. 5); nothing where weights or
+    measurements for several criteria are missing."""
     recipes = _recipes(folder / "learned")
     measured = _measured(folder)
     rows = {

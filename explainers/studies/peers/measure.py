@@ -1,8 +1,7 @@
-"""A virtual environment for each peer, in a folder of its own, made once and used again.
+"""The same model and sentences explained by other packages and here: seconds, passes, and how good the scores are.
 
-A model in a folder from which every peer can load it, whatever its version of transformers.
-
-The same model and sentences explained by other packages and here: seconds, passes, and how good the scores are.
+Each peer runs in a virtual environment of its own, made once and used again, and reads the model from a folder from
+which every version of transformers can load it.
 """
 
 import json

@@ -1,14 +1,8 @@
-"""A decision about few units with the answer to every mask: a game of which Shapley values are known exactly.
+"""How far estimates are from values that are known exactly, and what they ask of the model for it.
 
-How far KernelSHAP is from the exact Shapley values, by how it draws its masks and how many it asks.
-
-LIME and KernelSHAP on games of which everything is known: their error, and whether the spread they show is as large.
-
-Three settings: as in the stored evaluations, shared masks of the same number, and the default, which stops by itself.
-
-What a whole comparison asks of the model, by part: answers that it uses, and passes that nobody has asked before.
-
-Where integrated gradients evaluates its path: how large the completeness gap is by rule and number of steps.
+A decision about few units with the answer to every mask is a game, of which Shapley values are known exactly. On games
+KernelSHAP and LIME are judged by how they draw their masks and how many they ask; for integrated gradients it is the
+completeness gap by rule and number of steps, and for a whole comparison the passes of each of its parts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -188,7 +182,7 @@ SCORERS: dict[Sampler, Scorer] = {
 
 
 Name = Literal["LIME", "KernelSHAP"]
-SETTINGS: tuple[tuple[Sampling, int], ...] = (
+SETTINGS: tuple[tuple[Sampling, int], ...] = (  # of the stored evaluations, and the default, which stops by itself
     ("captum", SETTLED_BY),
     ("shared", SETTLED_BY // 5),
     ("shared", SETTLED_BY),

@@ -1,11 +1,10 @@
-"""The cold start of the app in seconds: until the server answers, until the page is there, until it is complete.
-
-The page is there with its first heading. It is complete when every method is done and there is an answer.
-
-Speed on this machine, measured in one run: of our methods, of Captum's, and of the app.
+"""Speed on this machine, measured in one run: of our methods, of Captum's, and of the app's cold start.
 
 The reference is Captum as its documentation shows it: token ids as input, words as features, one perturbation per
 call; for integrated gradients `LayerIntegratedGradients` with its default of all steps in one batch.
+
+A cold start ends in three steps: the server answers, the page is there with its first heading, and it is complete
+when every method is done and there is an answer.
 """
 
 import re
