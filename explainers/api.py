@@ -13,9 +13,8 @@ from typing_extensions import TypedDict, Unpack
 
 from explainers.attribution.given import guess_spec
 from explainers.comparison.answer import answered
-from explainers.comparison.budget import Budget
+from explainers.comparison.budget import Budget, expected_passes
 from explainers.comparison.decision import checked_encoding, decide
-from explainers.comparison.price import expected_passes
 from explainers.comparison.runner import run, with_pool
 from explainers.comparison.two_models import ModelPair, second_question, two_models
 from explainers.datasets.example import Example

@@ -1,7 +1,6 @@
 """A budget whose clock are the passes, so that a test does not depend on how quick the machine is."""
 
-from explainers.comparison.budget import Budget
-from explainers.comparison.price import FEWEST
+from explainers.comparison.budget import FEWEST, Budget
 
 
 class CountedBudget(Budget):

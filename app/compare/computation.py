@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from app.compare.runs import Column, Run
 from app.compare.stored_results import StoredAnswer
-from explainers.comparison.budget import Budget
-from explainers.comparison.price import expected_passes
+from explainers.comparison.budget import Budget, expected_passes
 from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
 from explainers.methods.spec import IMMEDIATE, MethodSpec

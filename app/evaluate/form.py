@@ -20,7 +20,7 @@ from app.store import Job
 from app.train.jobs import Jobs
 from app.train.submission import device, discard, runs
 from explainers.annotations.formats import archives
-from explainers.comparison.price import expected_passes, explaining_passes
+from explainers.comparison.budget import expected_passes, explaining_passes
 from explainers.datasets.image import InputImage
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import DataUnavailable, ExplanationError

@@ -1,4 +1,4 @@
-"""How long a comparison may compute: what does not fit into the budget is postponed, and told.
+"""What a comparison costs, and how long it may compute: what does not fit into the budget is postponed, and told.
 
 A run asks its budget before each part. The pace is that of the passes so far, so that nothing is postponed before it is
 known. Parts that improve step by step end with the estimate that they have when their share of the time is over.
@@ -8,24 +8,68 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import comb
 from typing import TYPE_CHECKING
 
 from explainers.attribution.controls import RANDOM
 from explainers.attribution.mask_samples import batch_ends
-from explainers.comparison.price import FEWEST, masks_of, measuring, seconds_left
 from explainers.methods.spec import SLOW, MethodSpec
 from explainers.metrics.faithfulness import DRAWS, METRICS, SEARCHED_ORDERS
 from explainers.models.meter import Meter
-from explainers.results.attribution import curve_counts, first_counts
+from explainers.results.attribution import curve_counts, first_counts, metric_counts
 from explainers.results.settings import RANDOM_ORDERS, SETTLED_BY, Settings
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
+FEWEST, EARLIEST = 20, 1.0  # passes and seconds after which the speed is known
 WITH_GRADIENTS = 3  # passes forward that one with its gradients costs
 ASK_MASKS = ("sampled", "one by one")  # kinds of methods that ask about masks, as the metrics do
 FEWEST_ORDERS, ORDERS_AT_ONCE = 4, 5  # random orders that say something, and those between two looks at the time
 OVERHEAD = 1.2  # the time of the passes with that of what lies between them
+
+
+def expected_passes(
+    specs: Sequence[MethodSpec], settings: Settings, units: int, operators: int, *, known: int = 0
+) -> int:
+    """Return about how many answers of the model explain one input with so many units, and measure that.
+
+    Methods that are `known` already are measured only.
+
+    Every order, random ones and the consensus among them, is measured at the counts of the metrics, by removing and by
+    keeping, under every operator. Sampling that settles early and masks that were asked before make it fewer, sentences
+    and their checks more.
+    """
+    orders = len(specs) + known + 2 + RANDOM_ORDERS
+    return explaining_passes(specs, settings, units) + orders * 2 * len(metric_counts(units)) * operators
+
+
+def explaining_passes(specs: Sequence[MethodSpec], settings: Settings, units: int) -> int:
+    """As `expected_passes`, without measuring."""
+    samples = settings.samples or SETTLED_BY
+    return sum(spec.passes(units, samples, settings.steps) for spec in specs)
+
+
+def measuring(orders: int, units: int) -> int:
+    """Return how many passes at most measure so many orders under one operator, at the counts of the metrics, by
+    removing and by keeping: of few units there are few masks."""
+    counts = [count for count in metric_counts(units) if 0 < count < units]
+    return min(sum(2 * min(orders, comb(units, count)) for count in counts), masks_of(units))
+
+
+def masks_of(units: int) -> int:
+    """Return how many masks of so many units there are."""
+    return 1 << units
+
+
+def seconds_left(expected: int, meter: Meter, elapsed: float) -> float | None:
+    """Return about how many seconds the rest takes, after `elapsed` seconds of work; None before that is known.
+
+    The pace is that of the passes so far: answers that were known already cost next to nothing.
+    """
+    if meter.calls < FEWEST or elapsed < EARLIEST:
+        return None
+    return max(expected - meter.answers, 0) * meter.passes_per_answer * elapsed / meter.calls
 
 
 @dataclass(eq=False)

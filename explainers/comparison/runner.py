@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import replace
 
 from explainers.attribution.controls import RANDOM
-from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes
+from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes, measuring
 from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, members
 from explainers.comparison.decision import ablated_inputs
 from explainers.comparison.measuring import (
@@ -28,7 +28,6 @@ from explainers.comparison.measuring import (
     run_random_control,
     unmeasured,
 )
-from explainers.comparison.price import measuring
 from explainers.comparison.windows import attributions
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError

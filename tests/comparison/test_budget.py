@@ -7,9 +7,8 @@ import pytest
 from explainers import explain
 from explainers.attribution.occlusion import Occlusion
 from explainers.comparison.answer import answered
-from explainers.comparison.budget import UNLIMITED, Budget, postponed_passes
+from explainers.comparison.budget import FEWEST, UNLIMITED, Budget, measuring, postponed_passes, seconds_left
 from explainers.comparison.decision import decide
-from explainers.comparison.price import FEWEST, measuring, seconds_left
 from explainers.comparison.runner import WORDS_ONLY, run, run_narrators, run_operator_checks, with_pool
 from explainers.errors import ExplanationError
 from explainers.methods.registry import select

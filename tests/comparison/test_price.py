@@ -1,7 +1,7 @@
 import pytest
 
+from explainers.comparison.budget import expected_passes, seconds_left
 from explainers.comparison.decision import decide
-from explainers.comparison.price import expected_passes, seconds_left
 from explainers.comparison.runner import run, with_pool
 from explainers.methods.registry import default_methods, select
 from explainers.models.frozen_model import FrozenModel
