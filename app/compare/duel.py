@@ -14,7 +14,7 @@ from app.compare.follow_ups import duel_of, opening_duel, pair_of
 from app.compare.runs import FollowUp, Run
 from app.compare.state import compare_state
 from app.session import put, value_of
-from explainers.comparison.claims import Pair, can_duel
+from explainers.comparison.duel import Pair, can_duel
 from explainers.methods.registry import method_spec
 from explainers.report.duel import duel_sentence, no_duel_sentence, random_units
 from explainers.report.text import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.compare.engine import Engine
 from app.compare.runs import FollowUp, Run, answer_of
-from explainers.comparison.claims import Pair, can_duel, duel_candidates
+from explainers.comparison.duel import Pair, can_duel, duel_candidates
 from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
 from explainers.metrics.erasure import Kind, MaskedPredictor, single_modality_curves

@@ -34,7 +34,7 @@ from app.reading.story import LiveExample, Part, curated, request_of, reversed_o
 from app.session import sent_by
 from app.streamlit_shims import connection
 from explainers.attribution.given import GUESS
-from explainers.comparison.claims import Pair
+from explainers.comparison.duel import Pair
 from explainers.methods.registry import method_spec
 from explainers.results.answer import CONSENSUS
 from explainers.results.events import Duel

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from explainers.comparison.claims import can_duel
+from explainers.comparison.duel import can_duel
 from explainers.methods.registry import method_spec
 from explainers.report.text import (
     decimals,

@@ -7,9 +7,17 @@ import pytest
 
 from explainers.api import explain
 from explainers.comparison.answer import answered
-from explainers.comparison.claims import duel_candidates, mean_ranks, opposite_claims
 from explainers.comparison.decision import card_of
-from explainers.comparison.duel import SMALLEST, Chance, duel, known_answers, separable_duel
+from explainers.comparison.duel import (
+    SMALLEST,
+    Chance,
+    duel,
+    duel_candidates,
+    known_answers,
+    mean_ranks,
+    opposite_claims,
+    separable_duel,
+)
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
