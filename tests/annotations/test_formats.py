@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explainers.annotations.formats.annotation_tools import (
+from explainers.annotations.formats.items_file import (
+    EXPORTS,
+    ExportFormat,
     doccano_export,
     label_studio_export,
+    parse_items,
     read_doccano,
     read_label_studio,
 )
-from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
 from explainers.annotations.formats.own import CODE_POINTS, Imported, class_number, from_utf16, to_utf16, utf16_offsets
 from explainers.annotations.formats.tables import csv_export, original_cell, read_jsonl, read_table, safe_cell
 from explainers.annotations.records import (

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from explainers.annotations.formats.annotation_tools import CONFIG
 from explainers.annotations.formats.attributions_file import read_attributions, read_eraser_results
 from explainers.annotations.formats.eraser import parse_documents, read_eraser
-from explainers.annotations.formats.items_file import parse_items
+from explainers.annotations.formats.items_file import CONFIG, parse_items
 from explainers.annotations.formats.tables import COLUMNS
 from explainers.annotations.record_json import Content, answer_json, read_answer
 from explainers.annotations.records import ANSWERS, Item, Marked, Span, Task

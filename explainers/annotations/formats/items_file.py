@@ -1,27 +1,76 @@
-"""A file or folder of items, whatever its format, and the formats in which they are written."""
+"""A file or folder of items in any of the formats that are read, those of doccano and Label Studio among them.
 
+{"id": …, "text": …, "label": [[start, end, "evidence"], …]}   or, with relations,
+{"id": …, "text": …, "entities": [{"start_offset": …, "end_offset": …, "label": …}, …]}
+
+doccano is a page in a browser and counts UTF-16 code units, unless a project counts grapheme clusters (its issue 2290);
+the field `offsets` says which, and our records beside it count code points. The second text of a pair follows the first
+after a line break. Rows whose marks were changed in doccano are read from doccano's fields.
+
+[{"id": …, "data": {"text": …, "pair": …}, "annotations": [{"completed_by": …, "was_cancelled": false, "lead_time": …,
+  "result": [{"from_name": "label", "to_name": "text", "type": "labels",
+              "value": {"start": …, "end": …, "text": …, "labels": ["evidence"]}}]}]}]
+
+Newer versions of Label Studio count code points, older ones UTF-16 code units (its issues 1347 and 1008): the `text` of
+a mark decides which of the two holds, and a mark that fits neither is reported. We write code points and the text of
+every mark.
+"""
+
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from explainers.annotations.formats.annotation_tools import (
-    doccano_export,
-    label_studio_export,
-    read_doccano,
-    read_label_studio,
-)
 from explainers.annotations.formats.archives import is_archive, read_archive
 from explainers.annotations.formats.eraser import eraser_export, read_eraser, read_eraser_folder
-from explainers.annotations.formats.own import Imported, json_lines
+from explainers.annotations.formats.own import (
+    CODE_POINTS,
+    EVIDENCE,
+    OWN,
+    UTF16,
+    Imported,
+    Row,
+    RowContent,
+    checked_span,
+    content_of,
+    from_utf16,
+    json_lines,
+    marks_in,
+    own_json,
+    read_own,
+    read_rows,
+    rows_of,
+    text_id,
+    to_utf16,
+    utf16_offsets,
+    who,
+)
 from explainers.annotations.formats.tables import csv_export, jsonl_export, parquet_export, read_jsonl, read_table
-from explainers.annotations.records import Annotation, Item
-from explainers.datasets.tables import decode_text, is_table
+from explainers.annotations.record_json import (
+    Content,
+    field,
+    json_object,
+    optional,
+    typed,
+)
+from explainers.annotations.records import Annotation, Item, Marked, Span
+from explainers.datasets.example import Example
+from explainers.datasets.tables import decode_text, is_table, parsed_json
 from explainers.errors import DataUnavailable
 
 READ = ".csv, .tsv, .parquet, .jsonl, .json (Label Studio), or .zip, .tar.gz, .tgz or .tar (ERASER)"
 NO_DOCUMENTS = "These are ERASER annotations without their documents. Give both in one .zip or .tar.gz."
 SNIFFED = 20  # rows by which doccano's lines are told from ours
+
+BETWEEN = "\n"
+CONFIG = """<View>
+  <Labels name="label" toName="text"><Label value="evidence"/></Labels>
+  <Text name="text" value="$text"/>
+  <Labels name="label_pair" toName="pair"><Label value="evidence"/></Labels>
+  <Text name="pair" value="$pair"/>
+</View>"""
+TEXTS = (("text", "label"), ("pair", "label_pair"))  # names of the texts and of their labels in `CONFIG`
 
 
 @dataclass(frozen=True)
@@ -83,3 +132,167 @@ def _read_lines(text: str, classes: Sequence[str]) -> Imported:
     if any("entities" in row or isinstance(row.get("label", row.get("labels")), list) for row in rows):
         return read_doccano(text)
     return read_jsonl(text, classes)
+
+
+def doccano_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:
+    """A line per annotation, and per item without any."""
+    lines = (json.dumps(doccano_row(row), ensure_ascii=False) for row in rows_of(items, annotations))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def doccano_row(row: Row) -> Content:
+    text, pair = row[0].example.text, row[0].example.pair
+    joined, shift = (text, 0) if pair is None else (text + BETWEEN + pair, len(text) + len(BETWEEN))
+    marked, offsets = marks_in(row), utf16_offsets(joined)
+    spans = [*marked.spans_of_text, *(Span(span.start + shift, span.end + shift) for span in marked.spans_of_pair)]
+    labels = [[*to_utf16(span, offsets), EVIDENCE] for span in spans]
+    return {"id": row[0].id, "text": joined, "label": labels, "offsets": UTF16, **who(row), OWN: own_json(row)}
+
+
+def read_doccano(content: str, offsets: str = UTF16) -> Imported:
+    """Items whose rationale are the labels, or our own records. `offsets` holds for rows that do not say theirs."""
+
+    def read(row: object) -> RowContent:
+        line = json_object(row, "an object")
+        own = read_own(line)
+        if own is not None and doccano_row(own)["label"] == line.get("label"):
+            return content_of(own)
+        return RowContent((_doccano_item(line, own, offsets),))
+
+    return read_rows(json_lines(content), read)
+
+
+def _doccano_item(line: Content, own: Row | None, offsets: str) -> Item:
+    text = field(line, "text", str) if "text" in line else field(line, "data", str)
+    places = utf16_offsets(text)
+    in_utf16 = line.get("offsets", offsets) == UTF16
+    spans = [
+        from_utf16(start, end, places) if in_utf16 else checked_span(start, end, len(text))
+        for start, end in _labels(line)
+    ]
+    pair = own[0].example.pair if own else None
+    first = text if pair is None else text[: -len(BETWEEN + pair)]
+    if pair is not None and text != first + BETWEEN + pair:
+        raise DataUnavailable("The text is not that of the pair from which it was made.")
+    shift = len(first) + len(BETWEEN)
+    marked = Marked(
+        tuple(span for span in spans if span.end <= len(first)),
+        tuple(Span(span.start - shift, span.end - shift) for span in spans if span.start >= shift),
+    )
+    if len(marked.spans_of_text) + len(marked.spans_of_pair) != len(spans):
+        raise DataUnavailable("A mark goes from one text of the pair into the other.")
+    id = line.get("id")
+    return Item(text_id(text) if id is None else str(id), Example(first, pair), (marked,))
+
+
+def _labels(line: Content) -> list[tuple[int, int]]:
+    """Start and end of every label."""
+    if "entities" in line:
+        entities = [json_object(label, "an entity") for label in field(line, "entities", list)]
+        return [(field(entity, "start_offset", int), field(entity, "end_offset", int)) for entity in entities]
+    spans = []
+    for label in field(line, "label" if "label" in line else "labels", list, []):
+        if not isinstance(label, list) or len(label) < 2:
+            raise DataUnavailable("A label is a list of start, end and name.")
+        spans.append((typed(label[0], int, "start"), typed(label[1], int, "end")))
+    return spans
+
+
+def label_studio_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:
+    """A task per annotation, and per item without any, to be imported with `CONFIG`."""
+    tasks = [label_studio_task(row) for row in rows_of(items, annotations)]
+    return json.dumps(tasks, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def label_studio_task(row: Row) -> Content:
+    item, annotation = row
+    data = {
+        "text": item.example.text,
+        "pair": item.example.pair or "",
+        "id": item.id,
+        "offsets": CODE_POINTS,
+        **who(row),
+    }
+    done = {
+        "completed_by": annotation.annotator if annotation else None,
+        "was_cancelled": annotation.skipped if annotation else False,
+        "lead_time": annotation.seconds if annotation else None,
+        "result": _result(row),
+    }
+    return {"data": {**data, OWN: own_json(row)}, "annotations": [done] if annotation or item.rationale else []}
+
+
+def read_label_studio(content: str) -> Imported:
+    """Items with a rationale per annotation that was not cancelled, or our own records. Raises `DataUnavailable`."""
+    tasks = parsed_json(content)
+    if not isinstance(tasks, list):
+        raise DataUnavailable("A file of Label Studio is a list of tasks. Export it as JSON.")
+
+    def read(task: object) -> RowContent:
+        content = json_object(task, "a task")
+        data = json_object(content.get("data"), "an object")
+        own = read_own(data)
+        done = [json_object(annotation, "an annotation") for annotation in field(content, "annotations", list, [])]
+        results = [
+            field(annotation, "result", list)
+            for annotation in done
+            if not field(annotation, "was_cancelled", bool, False)
+        ]
+        if own is not None and [_result(own)] * bool(results) == [_without_ids(result) for result in results]:
+            return content_of(own)
+        return RowContent((_label_studio_item(content, data, results),))
+
+    return read_rows(tasks, read)
+
+
+def _result(row: Row) -> list[Content]:
+    example, marked = row[0].example, marks_in(row)
+    texts = (example.text, marked.spans_of_text), (example.pair or "", marked.spans_of_pair)
+    return [
+        {
+            "from_name": label,
+            "to_name": name,
+            "type": "labels",
+            "value": {"start": s.start, "end": s.end, "text": text[s.start : s.end], "labels": [EVIDENCE]},
+        }
+        for (name, label), (text, spans) in zip(TEXTS, texts, strict=True)
+        for s in spans
+    ]
+
+
+def _without_ids(result: list[object]) -> list[Content]:
+    """The regions with the fields that we write; the tool adds others."""
+    regions = [json_object(region, "a region") for region in result]
+    kept = [{name: region.get(name) for name in ("from_name", "to_name", "type", "value")} for region in regions]
+    names = ("start", "end", "text", "labels")
+    return [
+        {**region, "value": {name: json_object(region["value"], "a value").get(name) for name in names}}
+        for region in kept
+    ]
+
+
+def _label_studio_item(task: Content, data: Content, results: Sequence[list[object]]) -> Item:
+    text, pair = field(data, "text", str), optional(data, "pair", str) or None
+    rationale = []
+    for result in results:
+        spans: dict[str, list[Span]] = {name: [] for name, _ in TEXTS}
+        for drawn in result:
+            region = json_object(drawn, "a region")
+            if region.get("type") in ("labels", "hypertextlabels"):
+                name = "pair" if region.get("to_name") == "pair" and pair else "text"
+                value = json_object(region.get("value"), "a value")
+                spans[name].append(_span(value, (pair or "") if name == "pair" else text))
+        rationale.append(Marked(tuple(spans["text"]), tuple(spans["pair"])))
+    id = data.get("id", task.get("id"))
+    return Item(text_id(text, pair) if id is None else str(id), Example(text, pair), tuple(rationale) or None)
+
+
+def _span(value: Content, text: str) -> Span:
+    start, end = field(value, "start", int), field(value, "end", int)
+    stated = optional(value, "text", str)
+    if stated is None or text[start:end] == stated:
+        return checked_span(start, end, len(text))
+    span = from_utf16(start, end, utf16_offsets(text))
+    if text[span.start : span.end] != stated:
+        raise DataUnavailable(f"The offsets {start} to {end} are not those of the marked text {stated[:40]!r}.")
+    return span
