@@ -24,7 +24,7 @@ from app.annotate.projects import Project
 from app.annotate.state import Reply, annotate_state
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
-from explainers.annotations.read_reasons import marks_archive, marks_csv, marks_name
+from explainers.annotations.opinions import marks_archive, marks_csv, marks_name
 from explainers.annotations.records import (
     Annotation,
     Answer,

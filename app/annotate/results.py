@@ -20,13 +20,14 @@ from explainers.annotations.judged import (
     judged_classes,
     judged_item,
 )
-from explainers.annotations.preference import (
+from explainers.annotations.opinions import (
+    JUDGED,
     Correlation,
+    judged_question,
     mean_preferences,
     preference_follows,
     preferences,
 )
-from explainers.annotations.read_reasons import JUDGED, judged_question
 from explainers.annotations.records import (
     Annotation,
     Inspected,

@@ -22,8 +22,7 @@ from app.annotate.tables import method_name
 from app.compare.state import LONGEST_IN_ADDRESS
 from app.store import Store
 from explainers.annotations.agreement import AgreementValue
-from explainers.annotations.preference import DifferentUnits
-from explainers.annotations.read_reasons import HOLDS, ReasonShares
+from explainers.annotations.opinions import HOLDS, DifferentUnits, ReasonShares
 from explainers.annotations.records import Annotation
 from explainers.metrics.bootstrap import Interval
 from explainers.report.text import decimals, one_line

@@ -27,8 +27,13 @@ from app.annotate.results import ItemState, TaskAgreement, faithfulness
 from app.annotate.tables import AnswerRow, DecisionRow, ProjectRow
 from app.store import Store
 from explainers.annotations.judged import marked_units
-from explainers.annotations.preference import Correlation, DifferentUnits, right_for_other_reasons
-from explainers.annotations.read_reasons import ReasonShares, reason_shares
+from explainers.annotations.opinions import (
+    Correlation,
+    DifferentUnits,
+    ReasonShares,
+    reason_shares,
+    right_for_other_reasons,
+)
 from explainers.annotations.records import Annotation, Marked, Task
 from explainers.metrics.bootstrap import mean_interval
 from explainers.metrics.plausibility import PLAUSIBILITY, Truth, is_defined

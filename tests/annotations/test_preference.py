@@ -1,6 +1,6 @@
 import pytest
 
-from explainers.annotations.preference import (
+from explainers.annotations.opinions import (
     FEW_METHODS,
     DifferentUnits,
     mean_preferences,

@@ -9,7 +9,7 @@ import pytest
 
 from explainers.annotations.agreement import overall
 from explainers.annotations.formats.items_file import parse_items
-from explainers.annotations.read_reasons import judged_question, marks_csv, reason_shares
+from explainers.annotations.opinions import judged_question, marks_csv, reason_shares
 from explainers.annotations.records import READ_QUESTIONS, Annotation, GivenReason, Item, Judgement, ReadReason
 from explainers.datasets.example import Example
 from explainers.installation import ASSETS

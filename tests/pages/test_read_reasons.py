@@ -25,7 +25,7 @@ from app.login.gate import ANYBODY
 from app.model_info import ModelInfo
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
 from explainers.annotations.formats.tables import jsonl_export
-from explainers.annotations.read_reasons import marks_archive, marks_name
+from explainers.annotations.opinions import marks_archive, marks_name
 from explainers.annotations.records import READ_QUESTIONS, GivenReason, Item, Judgement, ReadReason
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
