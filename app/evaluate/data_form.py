@@ -17,7 +17,7 @@ from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets.cells import probable_class
 from explainers.datasets.curated_examples import curated_examples
-from explainers.datasets.images.named import ZippedTable, zipped_table
+from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.labelled_rows import (
     SUFFIXES,
     Columns,

@@ -22,7 +22,7 @@ import numpy as np
 
 from explainers.datasets import tables
 from explainers.datasets.cells import Rationale, label_number, listed_classes, parsed_rationale, unsure_labels
-from explainers.datasets.images.named import MOST_FILES, ImageFolder, NamedImages
+from explainers.datasets.images.files import MOST_FILES, ImageFolder, NamedImages
 from explainers.datasets.tables import JSON_LINES, Record, Source, is_json_lines, json_lines
 from explainers.datasets.user_texts import LONGEST, listed
 from explainers.errors import DataUnavailable

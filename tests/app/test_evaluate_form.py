@@ -22,7 +22,7 @@ from app.login.gate import Account
 from app.model_info import ModelInfo
 from app.model_pool import ModelPool, Placed
 from app.train.jobs import Jobs
-from explainers.datasets.images.named import zipped_table
+from explainers.datasets.images.files import zipped_table
 from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.set_spec import SetSpec
 from explainers.models import catalog

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Self
 
 from explainers.annotations.formats.eraser import parse_documents
-from explainers.datasets.images.named import DAMAGED, check_compression
+from explainers.datasets.images.files import DAMAGED, check_compression
 from explainers.errors import DataUnavailable
 
 LARGEST, MOST_FILES = 200_000_000, 50_000  # bytes once unpacked, and entries, directories and links included

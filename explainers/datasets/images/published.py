@@ -26,7 +26,7 @@ from typing import Any
 
 from explainers.datasets.entailment import LABELS, detokenised
 from explainers.datasets.example import Example
-from explainers.datasets.images.annotation import (
+from explainers.datasets.images.files import (
     Annotated,
     ImageExamples,
     check_classes,

@@ -12,8 +12,14 @@ from typing import NamedTuple
 from explainers.datasets import entailment, tables
 from explainers.datasets.example import Example
 from explainers.datasets.images import published
-from explainers.datasets.images.annotation import Annotated, ImageExamples, checked_name, with_images
-from explainers.datasets.images.named import ZippedTable, zipped_table
+from explainers.datasets.images.files import (
+    Annotated,
+    ImageExamples,
+    ZippedTable,
+    checked_name,
+    with_images,
+    zipped_table,
+)
 from explainers.errors import DataUnavailable
 
 OWN, OWN_TITLE = "table", "Own table"

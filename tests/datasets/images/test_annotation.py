@@ -5,7 +5,7 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.images.annotation import (
+from explainers.datasets.images.files import (
     Annotated,
     ImageExamples,
     check_classes,

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from explainers.datasets.image import InputImage
-from explainers.datasets.images import named
-from explainers.datasets.images.named import ImageFolder, zipped_table
+from explainers.datasets.images import files
+from explainers.datasets.images.files import ImageFolder, zipped_table
 from explainers.datasets.labelled_rows import SUFFIXES, Columns, InputRow, read_file, read_rows, text_id
 from explainers.errors import DataUnavailable
 
@@ -94,7 +94,7 @@ def test_an_image_that_many_rows_name_is_unpacked_once(monkeypatch: pytest.Monke
     table = "text,image\n" + "".join(f"film {n},a.png\nplot {n},text.png\n" for n in range(5))
     archive = zipped_table(zipped({"mine.csv": table.encode(), **FILES}), "mine.zip", SUFFIXES)
     unpacked: list[str] = []
-    monkeypatch.setattr(named, "_unpacked", lambda *given: unpacked.append(given[1].filename) or FILES[unpacked[-1]])
+    monkeypatch.setattr(files, "_unpacked", lambda *given: unpacked.append(given[1].filename) or FILES[unpacked[-1]])
     read = read_rows(archive.content, archive.name, Columns(image="image"), LABELS, images=archive)
     assert (len(read.rows), read.left_out, unpacked) == (5, 5, ["a.png", "text.png"])
 
@@ -125,7 +125,7 @@ def test_an_unpacked_archive_is_a_table_with_its_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "sentence"),
+    ("members", "sentence"),
     [
         ({"mine.csv": TABLE, "../a.png": png()}, r"mine\.zip has a file that leads out of its folder, '\.\./a\.png'"),
         ({"mine.csv": TABLE, "/a.png": png()}, r"mine\.zip has a file that leads out of its folder, '/a\.png'"),
@@ -136,12 +136,12 @@ def test_an_unpacked_archive_is_a_table_with_its_images(tmp_path: Path) -> None:
     ],
 )
 def test_an_archive_that_cannot_be_used_is_a_sentence(
-    files: Mapping[str, bytes], sentence: str, monkeypatch: pytest.MonkeyPatch
+    members: Mapping[str, bytes], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(named, "MOST_FILES", 8)
-    monkeypatch.setattr(named, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(files, "MOST_FILES", 8)
+    monkeypatch.setattr(files, "MOST_UNPACKED", 1_000_000)
     with pytest.raises(DataUnavailable, match=sentence):
-        zipped_table(zipped(files), "mine.zip", SUFFIXES)
+        zipped_table(zipped(members), "mine.zip", SUFFIXES)
 
 
 def test_what_is_no_archive_or_damaged_is_a_sentence() -> None:
