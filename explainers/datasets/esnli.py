@@ -17,7 +17,7 @@ from pathlib import Path
 from explainers.datasets import tables
 from explainers.datasets.entailment import LABELS, detokenised
 from explainers.datasets.example import Example, Splits
-from explainers.datasets.images.published import hypotheses
+from explainers.datasets.images.sets import hypotheses
 from explainers.datasets.sst2 import letters, ngrams
 from explainers.errors import DataUnavailable
 

@@ -1,30 +1,198 @@
-"""The image sets that can be read, each in one format, which is never guessed: published sets, and a person's
-own images with texts, a table and the folder of the images.
+"""The image sets that can be read, each in one format, which is never guessed: published sets, and own ones.
+
+e-SNLI-VE (Do et al., 2021; Kayser et al., 2021): does an image entail a hypothesis, leave it open or contradict it?
+
+esnlive_<part>.csv   Flickr30kID, hypothesis, gold_label, explanation; the image's file is named by its Flickr30kID
+
+Hateful Memes (Kiela et al., 2020): is a meme, image and words together, hateful? There are no explanations.
+
+train.jsonl, dev_seen.jsonl, …   {"id": …, "img": "img/42953.png", "label": 0 or 1, "text": …} in every line;
+                                 test files have no label; the folder of the images is the one that holds `img`
+
+VQA-X (Park et al., 2018): questions about COCO's images, the answers of ten people, and why they are right.
+
+{"<question id>": {"question": …, "answers": [{"answer": …}, …], "image_id": …, "image_name": …, "explanation": […]}}
+
+This is the common form of its parts, with VQA's own questions and answers merged in (vqaX_train.json of
+Sammani et al., 2022). The class is the answer that most people gave, the first of those if several did.
+
+A person's own images come as a table and the folder of the images:
 
 .csv, .tsv, .parquet   text, image: the name of a file in the folder, and label, which only a head needs: the class
 """
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from explainers.datasets import entailment, tables
+from explainers.datasets.entailment import LABELS, detokenised
 from explainers.datasets.example import Example
-from explainers.datasets.images import published
 from explainers.datasets.images.files import (
     Annotated,
     ImageExamples,
     ZippedTable,
+    check_classes,
     checked_name,
+    csv_rows,
+    open_annotations,
+    parse_json,
     with_images,
     zipped_table,
 )
 from explainers.errors import DataUnavailable
 
+ESNLIVE_TITLE = "e-SNLI-VE"
+ESNLIVE_COLUMNS = ("Flickr30kID", "hypothesis", "gold_label", "explanation")
+MEMES_TITLE = "Hateful Memes"
+MEMES_LABELS = ("not hateful", "hateful")
+VQA_X_TITLE = "VQA-X"
+MOST_CLASSES = 520  # classes in CAuSE's code
+COCO_PARTS = ("train2014", "val2014")  # of COCO, in which no number is given twice
+COCO_NAME = re.compile(rf"COCO_({'|'.join(COCO_PARTS)})_\d{{12}}\.jpg", re.ASCII)
+IMAGE_ID = re.compile(r"\d{1,12}", re.ASCII)
 OWN, OWN_TITLE = "table", "Own table"
 COLUMNS = ("text", "image", "label")
 Row = dict[str, str]
+
+
+def read_esnlive(annotations: Path, images: Path, labels: tuple[str, ...] = LABELS) -> ImageExamples:
+    """`images` is the folder of Flickr30k's images; a model may have the classes in another order."""
+    check_classes(labels, LABELS, ESNLIVE_TITLE)
+    index = {number: labels.index(label) for number, label in enumerate(LABELS)}
+    annotated = (
+        ((image,), replace(example, label=None if example.label is None else index[example.label]))
+        for image, example in hypotheses(annotations)
+    )
+    return with_images(annotated, annotations, images, labels)
+
+
+def hypotheses(path: Path) -> Iterator[tuple[str, Example]]:
+    """Name of the image and hypothesis of every row, with the explanation if there is one, and without a label where
+    the column is empty."""
+    for number, row in csv_rows(path, ESNLIVE_COLUMNS):
+        where = f"{path.name}, line {number}"
+        image, hypothesis, label, explanation = (row[name] for name in ESNLIVE_COLUMNS)
+        if not image or not hypothesis or label not in ("", *LABELS):
+            expected = f"{', '.join(ESNLIVE_COLUMNS[:3])} ({', '.join(LABELS)})"
+            raise DataUnavailable(f"{where}: expected {expected}, got {row}.")
+        explanations = (detokenised(explanation),) if explanation else ()
+        index = LABELS.index(label) if label else None
+        yield checked_name(image, where), Example(detokenised(hypothesis), label=index, explanations=explanations)
+
+
+def read_hateful_memes(annotations: Path, images: Path, labels: tuple[str, ...] = MEMES_LABELS) -> ImageExamples:
+    """`images` is the folder that holds `img`; a model may have the classes in another order."""
+    check_classes(labels, MEMES_LABELS, MEMES_TITLE)
+    return with_images(_memes(annotations, labels), annotations, images, labels)
+
+
+def _memes(path: Path, labels: tuple[str, ...]) -> Iterator[Annotated]:
+    with open_annotations(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                where = f"{path.name}, line {number}"
+                row = _checked_annotation(parse_json(line.strip(), path, number), where)
+                label = labels.index(MEMES_LABELS[row["label"]]) if "label" in row else None
+                yield (checked_name(row["img"], where),), Example(row["text"], label=label)
+
+
+def _checked_annotation(row: Any, where: str) -> dict[str, Any]:
+    texts = isinstance(row, dict) and all(isinstance(row.get(name), str) and row[name] for name in ("img", "text"))
+    label = row.get("label", 0) if texts else None
+    if type(label) is not int or label not in (0, 1):
+        raise DataUnavailable(
+            f"{where}: expected img, text and, unless it is a test file, label 0 or 1, got {repr(row)[:200]}."
+        )
+    return dict(row)
+
+
+@dataclass(frozen=True)
+class VqaQuestion:
+    """`paths` are where the folder may hold its image: below the folder of its part of COCO, or directly."""
+
+    text: str
+    answer: str
+    explanations: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+def vqa_x_classes(training: Path, most: int = MOST_CLASSES) -> tuple[str, ...]:
+    """The most frequent answers of the training file, the most frequent first."""
+    return tuple(answer for answer, _ in Counter(question.answer for question in questions(training)).most_common(most))
+
+
+def read_vqa_x(annotations: Path, images: Path, labels: tuple[str, ...]) -> ImageExamples:
+    """`labels` are the `vqa_x_classes` of the training file; questions with other answers are left out and counted."""
+    index = {label: number for number, label in enumerate(labels)}
+    every = list(questions(annotations))
+    kept = [row for row in every if row.answer in index]
+    if every and not kept:
+        raise DataUnavailable(
+            f"No answer in {annotations.name} is one of the {len(labels):,} classes. Choose a model that was trained "
+            f"on {VQA_X_TITLE}, or take the classes from its training file."
+        )
+    result = with_images(
+        ((row.paths, Example(row.text, label=index[row.answer], explanations=row.explanations)) for row in kept),
+        annotations,
+        images,
+        labels,
+    )
+    rare = len(every) - len(kept)
+    warning = f"Questions left out because their answer is no class of the model: {rare:,} of {len(every):,}."
+    return replace(result, warning=" ".join(filter(None, (warning if rare else "", result.warning))))
+
+
+def questions(path: Path) -> Iterator[VqaQuestion]:
+    """In the order of the file."""
+    with open_annotations(path) as file:
+        table = parse_json(file.read(), path, 1)
+    if not isinstance(table, dict):
+        raise DataUnavailable(
+            f"{path.name}: expected questions by their id, as in vqaX_train.json, got a {type(table).__name__}."
+        )
+    for number, row in table.items():
+        where = f"{path.name}, question {number}"
+        if not _complete(row):
+            expected = "question, answers (each with answer), explanation (texts), and image_name or image_id"
+            raise DataUnavailable(f"{where}: expected {expected}, got {repr(row)[:200]}.")
+        answer = Counter(_answers(row)).most_common(1)[0][0]
+        paths = tuple(checked_name(path, where) for path in _image_paths(row))
+        yield VqaQuestion(row["question"], answer, tuple(filter(None, row["explanation"])), paths)
+
+
+def _complete(row: Any) -> bool:
+    """Return whether every field is there and of the right type."""
+    if not isinstance(row, dict):
+        return False
+    texts, answers = row.get("explanation"), row.get("answers")
+    lists = isinstance(texts, list) and all(isinstance(text, str) for text in texts) and isinstance(answers, list)
+    image = row.get("image_name") or str(row.get("image_id"))
+    return (
+        lists
+        and all(isinstance(answer, dict) and isinstance(answer.get("answer"), str) for answer in answers or ())
+        and bool(_answers(row))
+        and all(isinstance(value, str) and bool(value) for value in (row.get("question"), image))
+        and ("image_name" in row or IMAGE_ID.fullmatch(image) is not None)
+    )
+
+
+def _answers(row: dict[str, Any]) -> list[str]:
+    """Those that are not empty, as VQA compares them."""
+    return [answer for given in row["answers"] if (answer := given["answer"].strip().lower())]
+
+
+def _image_paths(row: dict[str, Any]) -> Iterator[str]:
+    if "image_name" in row:
+        names = [row["image_name"]]
+    else:
+        names = [f"COCO_{part}_{int(row['image_id']):012d}.jpg" for part in COCO_PARTS]
+    for name in names:
+        match = COCO_NAME.fullmatch(name)
+        yield from (f"{match[1]}/{name}", name) if match else (name,)
 
 
 def own_classes(table: Path) -> tuple[str, ...]:
@@ -142,36 +310,36 @@ class ImageSet:
 SETS = (
     ImageSet(
         "esnlive",
-        published.ESNLIVE_TITLE,
+        ESNLIVE_TITLE,
         "does an image entail a hypothesis, leave it open or contradict it, and why",
         "Do et al., 2021; Kayser et al., 2021: esnlive_train.csv, esnlive_dev.csv, esnlive_test.csv",
         "none is stated for the annotations; images of Flickr30k for non-commercial research and education",
         "the folder that holds Flickr30k's images, such as 4465359505.jpg",
         ("hypothesis",),
         lambda _training: entailment.LABELS,
-        published.read_esnlive,
+        read_esnlive,
     ),
     ImageSet(
         "hateful_memes",
-        published.MEMES_TITLE,
+        MEMES_TITLE,
         "is a meme hateful; without explanations",
         "Kiela et al., 2020: train.jsonl, dev_seen.jsonl, test_seen.jsonl and the like",
         "the licence of Meta's challenge: research only, not to be passed on",
         "the folder that holds img",
         ("text",),
-        lambda _training: published.MEMES_LABELS,
-        published.read_hateful_memes,
+        lambda _training: MEMES_LABELS,
+        read_hateful_memes,
     ),
     ImageSet(
         "vqa_x",
-        published.VQA_X_TITLE,
+        VQA_X_TITLE,
         "the answer to a question about an image, and why",
         "Park et al., 2018, merged with VQA v2: vqaX_train.json, vqaX_val.json, vqaX_test.json",
         "none is stated for the explanations; VQA v2: CC BY 4.0; images of COCO under Flickr's terms",
         "the folder that holds COCO's train2014 and val2014",
         ("question",),
-        published.vqa_x_classes,
-        published.read_vqa_x,
+        vqa_x_classes,
+        read_vqa_x,
     ),
     ImageSet(
         OWN,

@@ -7,7 +7,7 @@ import pytest
 from explainers.datasets.entailment import LABELS
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.images.published import read_esnlive
+from explainers.datasets.images.sets import read_esnlive
 from explainers.errors import DataUnavailable
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "esnlive" / "esnlive_dev.csv.gz"

@@ -5,7 +5,7 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.images.published import MEMES_LABELS, read_hateful_memes
+from explainers.datasets.images.sets import MEMES_LABELS, read_hateful_memes
 from explainers.errors import DataUnavailable
 
 FIRST = r'{"id":42953,"img":"img\/42953.png","label":0,"text":"its their character not their color that matters"}'

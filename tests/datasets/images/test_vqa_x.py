@@ -6,7 +6,7 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.images.published import questions, read_vqa_x, vqa_x_classes
+from explainers.datasets.images.sets import questions, read_vqa_x, vqa_x_classes
 from explainers.errors import DataUnavailable
 
 TRAIN, VAL = "COCO_train2014_000000131366.jpg", "COCO_val2014_000000262146.jpg"
