@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from explainers.datasets.example import Evidence, Example
 from explainers.datasets.image import InputImage
 from explainers.datasets.scenes.conditions import NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
-from explainers.datasets.scenes.reasons import reason
 from explainers.datasets.scenes.statements import (
     Boxes,
     Count,
@@ -16,7 +15,7 @@ from explainers.datasets.scenes.statements import (
     Statement,
     Unanswerable,
 )
-from explainers.datasets.scenes.wording import WordedStatement, put_into_words
+from explainers.datasets.scenes.wording import WordedStatement, put_into_words, reason
 from explainers.datasets.scenes.world import COLOURS, SHAPES, SIZES, Scene, Thing, box_frame, draw, frame, random_scene
 
 QUALITIES = (

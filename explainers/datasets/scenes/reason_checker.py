@@ -38,9 +38,8 @@ from explainers.datasets.scenes.conditions import (
     Only,
 )
 from explainers.datasets.scenes.generator import QUALITIES
-from explainers.datasets.scenes.reasons import PLACES
-from explainers.datasets.scenes.scene_recovery import recover_scene
-from explainers.datasets.scenes.wording import NUMBERS
+from explainers.datasets.scenes.nlvr import recover_scene
+from explainers.datasets.scenes.wording import NUMBERS, PLACES
 from explainers.datasets.scenes.world import BOXES, COLOURS, SHAPES, SIZES, Scene
 
 

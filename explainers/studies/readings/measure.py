@@ -143,7 +143,7 @@ def described(example: "Example") -> str:
     """The input in words: both texts, or the statement and what is in the image."""
     if example.image is None:
         return f"PREMISE: {example.text} HYPOTHESIS: {example.pair}"
-    from explainers.datasets.scenes.scene_recovery import recover_scene
+    from explainers.datasets.scenes.nlvr import recover_scene
     from explainers.datasets.scenes.world import BOXES
 
     scene = recover_scene(example.image.pixels())

@@ -19,7 +19,7 @@ from app.compare.stored_results import (
 )
 from app.components import ASSETS
 from explainers.datasets.example import Example
-from explainers.datasets.scenes.scene_recovery import recover_scene
+from explainers.datasets.scenes.nlvr import recover_scene
 from explainers.datasets.scenes.statement_parser import parse_statement
 
 SAMPLE = next(sample for sample in curated_examples() if sample.image)

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from explainers.datasets.scenes.conditions import NEUTRAL, Kind, Number
 from explainers.datasets.scenes.generator import SceneItem, generate_items
-from explainers.datasets.scenes.scene_recovery import recover_scene
+from explainers.datasets.scenes.nlvr import recover_scene
 from explainers.datasets.scenes.statements import (
     Boxes,
     Count,

@@ -9,8 +9,8 @@ import pytest
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.datasets.scenes.generator import generate_items
+from explainers.datasets.scenes.nlvr import recover_scene
 from explainers.datasets.scenes.reason_checker import check_reason, parse_reason, reason_truth
-from explainers.datasets.scenes.scene_recovery import recover_scene
 from explainers.datasets.scenes.world import Scene, Thing, draw
 
 TOWERS = Scene(  # left: black, blue on it; middle: black; right: three yellow ones

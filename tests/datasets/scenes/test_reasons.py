@@ -7,7 +7,6 @@ import pytest
 
 from explainers.datasets.scenes.conditions import NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
 from explainers.datasets.scenes.generator import SceneItem, generate_items
-from explainers.datasets.scenes.reasons import reason
 from explainers.datasets.scenes.statements import (
     Boxes,
     Count,
@@ -15,7 +14,7 @@ from explainers.datasets.scenes.statements import (
     Statement,
     Unanswerable,
 )
-from explainers.datasets.scenes.wording import NUMBERS, put_into_words
+from explainers.datasets.scenes.wording import NUMBERS, put_into_words, reason
 from explainers.datasets.scenes.world import BOXES, Scene, Thing
 
 BIG_SQUARE = Thing("square", "blue", 30, 0, 30, 0)  # at the left wall

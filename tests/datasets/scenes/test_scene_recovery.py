@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from explainers.datasets.scenes.scene_recovery import recover_scene
+from explainers.datasets.scenes.nlvr import recover_scene
 from explainers.datasets.scenes.world import Scene, Thing, draw, random_scene
 
 

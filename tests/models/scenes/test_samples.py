@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from explainers.datasets.scenes.conditions import CONTRADICTION, ENTAILMENT, Kind, Number
 from explainers.datasets.scenes.generator import SceneItem, generate_items
-from explainers.datasets.scenes.scene_recovery import recover_scene
+from explainers.datasets.scenes.nlvr import recover_scene
 from explainers.datasets.scenes.statement_parser import parse_statement
 from explainers.datasets.scenes.statements import Count
 from explainers.datasets.scenes.wording import WordedStatement
