@@ -10,19 +10,6 @@ Parsing sentences that begin with the towers or their ends: "the base of a tower
 from dataclasses import replace
 from functools import partial
 
-from explainers.datasets.scenes.conditions import (
-    Alike,
-    Condition,
-    Has,
-    Hues,
-    Kind,
-    Level,
-    Next,
-    Number,
-    Only,
-    Stacked,
-    Within,
-)
 from explainers.datasets.scenes.parser import (
     NONE,
     RELATIONS,
@@ -33,7 +20,21 @@ from explainers.datasets.scenes.parser import (
     description,
     within,
 )
-from explainers.datasets.scenes.statements import Boxes, Statement
+from explainers.datasets.scenes.statements import (
+    Alike,
+    Boxes,
+    Condition,
+    Has,
+    Hues,
+    Kind,
+    Level,
+    Next,
+    Number,
+    Only,
+    Stacked,
+    Statement,
+    Within,
+)
 
 
 def only_colours(parser: StatementParser) -> Conditions:

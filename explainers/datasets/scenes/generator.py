@@ -6,12 +6,19 @@ from dataclasses import dataclass, replace
 
 from explainers.datasets.example import Evidence, Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.scenes.conditions import NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
 from explainers.datasets.scenes.statements import (
+    NEUTRAL,
     Boxes,
+    Condition,
     Count,
     Every,
+    Has,
+    Hues,
     Judgement,
+    Kind,
+    Next,
+    Number,
+    Only,
     Statement,
     Unanswerable,
 )

@@ -23,9 +23,8 @@ from scipy import ndimage
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.scenes.conditions import CONTRADICTION, ENTAILMENT
 from explainers.datasets.scenes.statement_parser import parse_statement
-from explainers.datasets.scenes.statements import Statement
+from explainers.datasets.scenes.statements import CONTRADICTION, ENTAILMENT, Statement
 from explainers.datasets.scenes.world import (
     BLOCK,
     HEIGHT,

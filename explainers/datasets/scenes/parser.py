@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from explainers.datasets.scenes.conditions import Condition, Kind, Number
+from explainers.datasets.scenes.statements import Condition, Kind, Number
 from explainers.datasets.scenes.world import COLOURS, SHAPES, SIZES
 
 SOME = Number("at least", 1)

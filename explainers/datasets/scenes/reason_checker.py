@@ -26,7 +26,9 @@ from functools import lru_cache
 from explainers.datasets.entailment import ReasonTruth
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.scenes.conditions import (
+from explainers.datasets.scenes.generator import QUALITIES
+from explainers.datasets.scenes.nlvr import recover_scene
+from explainers.datasets.scenes.statements import (
     CONTRADICTION,
     ENTAILMENT,
     Condition,
@@ -37,8 +39,6 @@ from explainers.datasets.scenes.conditions import (
     Number,
     Only,
 )
-from explainers.datasets.scenes.generator import QUALITIES
-from explainers.datasets.scenes.nlvr import recover_scene
 from explainers.datasets.scenes.wording import NUMBERS, PLACES
 from explainers.datasets.scenes.world import BOXES, COLOURS, SHAPES, SIZES, Scene
 

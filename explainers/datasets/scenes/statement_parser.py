@@ -15,15 +15,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
-from explainers.datasets.scenes.conditions import Has, Kind, Next, Number, Only
 from explainers.datasets.scenes.contents import ALL, conditions, ends_are, towers_are
 from explainers.datasets.scenes.parser import NONE, RELATIONS, SOME, Conditions, ParseFailure, StatementParser
-from explainers.datasets.scenes.statements import (
-    Boxes,
-    Count,
-    Every,
-    Statement,
-)
+from explainers.datasets.scenes.statements import Boxes, Count, Every, Has, Kind, Next, Number, Only, Statement
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 VOCABULARY = frozenset(

@@ -8,12 +8,20 @@ import re
 import zlib
 from dataclasses import dataclass, replace
 
-from explainers.datasets.scenes.conditions import CONTRADICTION, NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
 from explainers.datasets.scenes.statements import (
+    CONTRADICTION,
+    NEUTRAL,
     Boxes,
+    Condition,
     Count,
     Every,
+    Has,
+    Hues,
     Judgement,
+    Kind,
+    Next,
+    Number,
+    Only,
     Statement,
     Unanswerable,
 )

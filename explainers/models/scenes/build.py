@@ -17,13 +17,7 @@ from explainers.datasets.entailment import LABELS
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.scenes import nlvr
 from explainers.datasets.scenes.generator import SceneItem, generate_items
-from explainers.datasets.scenes.statements import (
-    Boxes,
-    Count,
-    Every,
-    Unanswerable,
-    kind_of,
-)
+from explainers.datasets.scenes.statements import Boxes, Count, Every, Unanswerable, kind_of
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.bundle_cards import BUNDLES, CARD
 from explainers.models.foreign.process_limits import can_fork

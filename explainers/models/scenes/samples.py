@@ -26,14 +26,8 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from explainers.datasets.scenes.conditions import Hues, Kind, Level, Next, Within
 from explainers.datasets.scenes.generator import Bank, SceneItem, generate_items
-from explainers.datasets.scenes.statements import (
-    Boxes,
-    Count,
-    Every,
-    Unanswerable,
-)
+from explainers.datasets.scenes.statements import Boxes, Count, Every, Hues, Kind, Level, Next, Unanswerable, Within
 from explainers.datasets.scenes.world import COLOURS, INKS, LEFTS, PAPER, SHAPES, SIDE, SIZES, Thing, box_frame, draw
 from explainers.models.scenes.network import (
     COLUMNS,

@@ -7,15 +7,9 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from explainers.datasets.scenes.conditions import NEUTRAL, Kind, Number
 from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.nlvr import recover_scene
-from explainers.datasets.scenes.statements import (
-    Boxes,
-    Count,
-    Every,
-    Unanswerable,
-)
+from explainers.datasets.scenes.statements import NEUTRAL, Boxes, Count, Every, Kind, Number, Unanswerable
 from explainers.datasets.scenes.world import INKS, Scene, draw
 
 CONTENT = (

@@ -7,10 +7,9 @@ import pytest
 from PIL import Image
 
 from explainers.datasets.example import Example
-from explainers.datasets.scenes.conditions import CONTRADICTION, ENTAILMENT, Kind, Number
 from explainers.datasets.scenes.nlvr import SPLITS, bank, label_of, read_nlvr
 from explainers.datasets.scenes.statement_parser import parse_statement
-from explainers.datasets.scenes.statements import Count
+from explainers.datasets.scenes.statements import CONTRADICTION, ENTAILMENT, Count, Kind, Number
 from explainers.datasets.scenes.world import Scene, Thing, draw
 from explainers.errors import DataUnavailable
 

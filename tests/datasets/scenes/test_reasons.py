@@ -5,12 +5,19 @@ from itertools import islice
 
 import pytest
 
-from explainers.datasets.scenes.conditions import NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
 from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.statements import (
+    NEUTRAL,
     Boxes,
+    Condition,
     Count,
     Every,
+    Has,
+    Hues,
+    Kind,
+    Next,
+    Number,
+    Only,
     Statement,
     Unanswerable,
 )

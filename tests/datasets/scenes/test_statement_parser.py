@@ -1,13 +1,21 @@
 import pytest
 
-from explainers.datasets.scenes.conditions import Has, Hues, Kind, Level, Next, Number, Only, Stacked, Within
 from explainers.datasets.scenes.statement_parser import parse_statement
 from explainers.datasets.scenes.statements import (
     NAMES,
     Boxes,
     Count,
     Every,
+    Has,
+    Hues,
+    Kind,
+    Level,
+    Next,
+    Number,
+    Only,
+    Stacked,
     Statement,
+    Within,
     kind_of,
 )
 

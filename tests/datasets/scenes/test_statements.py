@@ -5,12 +5,16 @@ from itertools import combinations_with_replacement, islice
 
 import pytest
 
-from explainers.datasets.scenes.conditions import (
+from explainers.datasets.scenes.generator import generate_items
+from explainers.datasets.scenes.statements import (
     CONTRADICTION,
     ENTAILMENT,
     NEUTRAL,
     Alike,
+    Boxes,
     Condition,
+    Count,
+    Every,
     Has,
     Hues,
     Kind,
@@ -19,15 +23,9 @@ from explainers.datasets.scenes.conditions import (
     Number,
     Only,
     Stacked,
-    Within,
-)
-from explainers.datasets.scenes.generator import generate_items
-from explainers.datasets.scenes.statements import (
-    Boxes,
-    Count,
-    Every,
     Statement,
     Unanswerable,
+    Within,
 )
 from explainers.datasets.scenes.world import Scene, Thing, random_scene, tower
 

@@ -3,14 +3,23 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from explainers.datasets.scenes.conditions import NEUTRAL, Has, Hues, Kind, Level, Next, Number, Only, Stacked, Within
 from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.statements import (
+    NEUTRAL,
     Boxes,
     Count,
     Every,
+    Has,
+    Hues,
+    Kind,
+    Level,
+    Next,
+    Number,
+    Only,
+    Stacked,
     Statement,
     Unanswerable,
+    Within,
 )
 from explainers.datasets.scenes.wording import WordedStatement
 from explainers.datasets.scenes.world import LEFTS, PAPER, Scene, Thing, draw

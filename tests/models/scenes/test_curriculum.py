@@ -7,9 +7,8 @@ from tokenizers import Tokenizer
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.scenes.conditions import Kind, Number
 from explainers.datasets.scenes.generator import generate_items
-from explainers.datasets.scenes.statements import Count
+from explainers.datasets.scenes.statements import Count, Kind, Number
 from explainers.datasets.scenes.world import draw
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.network import MASK, PAD, PATCH_ID

@@ -4,11 +4,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.datasets.scenes.conditions import CONTRADICTION, ENTAILMENT, Kind, Number
 from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.nlvr import recover_scene
 from explainers.datasets.scenes.statement_parser import parse_statement
-from explainers.datasets.scenes.statements import Count
+from explainers.datasets.scenes.statements import CONTRADICTION, ENTAILMENT, Count, Kind, Number
 from explainers.datasets.scenes.wording import WordedStatement
 from explainers.datasets.scenes.world import Scene, Thing, draw
 from explainers.models.scenes.network import split_patches
