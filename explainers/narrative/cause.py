@@ -50,7 +50,7 @@ from explainers.narrative.sentences import (
     stack_inputs,
     stated_class,
 )
-from explainers.narrative.token_exchange import Continued, exchange_in_layer
+from explainers.narrative.token_states import Continued, exchange_in_layer
 from explainers.training.loop import TrainingLoop
 
 

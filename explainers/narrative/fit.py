@@ -21,7 +21,6 @@ from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
 from explainers.models.tasks import reason_on_topic, reason_truth
-from explainers.models.token_states import continue_from_layer
 from explainers.narrative.cause import BY_RULES, BY_SIMILARITY, Judge, NarratorTraining, Parts, train
 from explainers.narrative.language import (
     LANGUAGE_MODELS,
@@ -40,7 +39,7 @@ from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.reconstruction import warm_up
 from explainers.narrative.sentences import NarratorItem, class_means, narrator_items, reason_of, sentence
 from explainers.narrative.text_metrics import bleu
-from explainers.narrative.token_exchange import Continued
+from explainers.narrative.token_states import Continued, continue_from_layer
 from explainers.training.artifacts import Artifact, ModelCache, find_artifact, own_folder, write_artifact
 from explainers.training.fit_spec import FitSpec
 from explainers.training.packing import packed

@@ -17,12 +17,12 @@ from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.internals import head_inputs
-from explainers.models.token_states import batch_token_states
 from explainers.narrative.content_words import OPENING
 from explainers.narrative.generation import generate
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NO_UNIT, InputTokens, NarratorInput, joined
 from explainers.narrative.reconstruction import reading
+from explainers.narrative.token_states import batch_token_states
 
 AT_ONCE = 32
 MOST_AT_ONCE = 256

@@ -12,7 +12,6 @@ from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import classifier_head, forward_with_internals, head_inputs
-from explainers.models.token_states import batch_token_states, continue_from_layer, mean_of_tokens
 from explainers.narrative import cause
 from explainers.narrative.cause import Classifier, NarratorBatch, terms
 from explainers.narrative.generation import generate
@@ -22,7 +21,7 @@ from explainers.narrative.narrator import Narrator, Pointer, input_pieces
 from explainers.narrative.narrator_input import NO_UNIT, InputTokens, NarratorInput
 from explainers.narrative.recipe import Leak, NarratorRecipe
 from explainers.narrative.sentences import narrator_items, read_inputs, stack_inputs
-from explainers.narrative.token_exchange import exchange_in_layer
+from explainers.narrative.token_states import batch_token_states, continue_from_layer, exchange_in_layer, mean_of_tokens
 
 Made = Callable[..., Narrator]
 PAIRS = (

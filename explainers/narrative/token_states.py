@@ -1,6 +1,11 @@
-"""The states of all tokens, for models that read the class from their mean: they can be read, changed and continued."""
+"""The states of all tokens, for models that read the class from their mean, and interchange interventions in them.
 
-from dataclasses import dataclass
+What is exchanged are neurons of the mean over the tokens: every token of the base is shifted by the difference of the
+source's mean and its own, in some neurons. So base and source may have different numbers of tokens.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -9,6 +14,10 @@ from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import classifier_head, forward_with_internals, transformer_layers
+from explainers.narrative.interchange import draw_neurons, exchange_neurons
+from explainers.narrative.narrator_input import NarratorInput
+
+Continued = Callable[[Tensor, Tensor], Tensor]  # the middle layer's tokens (B, L, d), real (B, L) → those of the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,3 +64,20 @@ def continue_from_layer(model: FrozenModel, tokens: Tensor, real: Tensor, layer:
             output = part(tokens, attention_mask=padding)
             tokens = output[0] if isinstance(output, tuple) else output
     return tokens
+
+
+def exchange_in_layer(
+    inputs: NarratorInput, share: float, generator: torch.Generator, continued: Continued
+) -> NarratorInput:
+    """Every base with `share` of the neurons of its neighbour in the batch. c and last layer are those that follow."""
+    tokens = inputs.tokens
+    if tokens is None:
+        raise ValueError("only inputs with tokens can be exchanged in a layer")
+    middle = tokens.states[:, :, 0].float()  # (B, L, d)
+    means = mean_of_tokens(middle, tokens.real)
+    neurons = draw_neurons(means.shape[1], share, generator)
+    shift = exchange_neurons(means, means.roll(-1, 0), neurons) - means  # (B, d)
+    exchanged = middle + shift[:, None]
+    last = continued(exchanged, tokens.real)
+    states = torch.stack([exchanged, last], dim=2)
+    return NarratorInput(mean_of_tokens(last, tokens.real), replace(tokens, states=states))
