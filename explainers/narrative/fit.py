@@ -1,17 +1,22 @@
 """`python -m explainers fit cause`: from a model and pairs with human explanations to a narrator with a card.
 
-What a training asks of the sentences for its validation items, to choose its best epoch.
+A pretrained φ that reads the tokens as a prefix begins with states that look to it like words: it has learned to read
+its own embeddings. The entry of the token reader, LN(W·LN(h)), begins with the W of the ridge regression from the
+frozen model's states h to φ's embeddings of the words that they belong to, so that φ begins with a text that it can
+read, and learns the rest. φ still sees nothing but the states.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from explainers.datasets.example import Example
@@ -31,9 +36,9 @@ from explainers.narrative.language import (
     vocabulary,
 )
 from explainers.narrative.narrate import read_narrator
-from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator import Narrator, TokenReader
+from explainers.narrative.narrator_input import InputTokens
 from explainers.narrative.pretrained import pretrained_language_model
-from explainers.narrative.reader_start import read_states_as_words
 from explainers.narrative.reason_sources import ReasonSource, reason_source
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.reconstruction import warm_up
@@ -44,6 +49,10 @@ from explainers.training.artifacts import Artifact, ModelCache, find_artifact, o
 from explainers.training.fit_spec import FitSpec
 from explainers.training.packing import packed
 from explainers.training.settings import with_hyperparameters
+
+INPUTS = 2_000  # whose tokens the regression is fitted to
+RIDGE = 1e-3  # in units of the mean variance of a feature
+BETWEEN = "\n"  # what the frozen model's special tokens look like
 
 
 def judge_of(model: str, examples: Sequence[Example], items: Sequence[NarratorItem]) -> Judge:
@@ -233,3 +242,49 @@ def _card(
         "validation": training.metrics,
         "seconds": seconds,
     }
+
+
+@torch.no_grad()
+def read_states_as_words(narrator: Narrator, items: Sequence[NarratorItem]) -> float:
+    """Set the reader's entry, and its place embeddings to 0, since φ counts positions itself.
+
+    Returns the share of the variance of the embeddings that the states explain on these tokens. Raises `ValueError`
+    for a narrator that does not read states as a prefix.
+    """
+    if not narrator.reads_states_as_prefix:
+        raise ValueError("this narrator does not read states as a prefix")
+    reader = cast(TokenReader, narrator.token_reader)
+    norm, linear, sized = cast(tuple[nn.LayerNorm, nn.Linear, nn.LayerNorm], tuple(reader.entry))
+    device = linear.weight.device  # the regression itself is made on the CPU, since not every device has float64
+    rows = [tokens for item in items[:INPUTS] if (tokens := item.tokens) is not None]
+    pieces = torch.tensor([piece for tokens in rows for piece in token_pieces(narrator, tokens)], device=device)
+    features = torch.cat([norm(tokens.features[0].to(device)) for tokens in rows]).cpu().double()
+    wanted = narrator.embedding_of(narrator.phi).weight[pieces].cpu().double()
+    weight, bias = ridge(features, wanted)
+    linear.weight.copy_(weight.T)
+    linear.bias.copy_(bias)
+    sized.weight.fill_(wanted.std().item())
+    nn.init.zeros_(reader.place.weight)
+    left = (features @ weight + bias - wanted).square().sum() / (wanted - wanted.mean(0)).square().sum()
+    return 1 - float(left)
+
+
+def ridge(features: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """W (d, e) and b (e,) of the ridge regression of `wanted` (n, e) on features (n, d)."""
+    centre, target = features.mean(0), wanted.mean(0)
+    apart = features - centre
+    moments = apart.T @ apart
+    moments.diagonal().add_(RIDGE * moments.diagonal().mean())
+    weight = torch.linalg.solve(moments, apart.T @ (wanted - target))
+    return weight, target - centre @ weight
+
+
+def token_pieces(narrator: Narrator, tokens: InputTokens) -> Iterator[int]:
+    """For each token of one input the piece of φ's vocabulary that it stands for: of a word's tokens the first stands
+    for the word's first piece, and so on; the last piece again where there are fewer pieces."""
+    language = narrator.language
+    between = language.tokenizer.encode(BETWEEN, add_special_tokens=False).ids or [language.end_id]
+    for unit, group in groupby(tokens.units[0].tolist()):
+        word = tokens.words[0][unit] if unit >= 0 else ""
+        pieces = language.pieces_within(word) if word else between
+        yield from (pieces[min(at, len(pieces) - 1)] for at, _ in enumerate(group))

@@ -18,13 +18,7 @@ from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
 from explainers.narrative import fit
-from explainers.narrative.fit import (
-    RUNS,
-    make,
-    read_parts,
-    recipe_for,
-    run_folder,
-)
+from explainers.narrative.fit import RUNS, make, read_parts, recipe_for, run_folder
 from explainers.narrative.narrate import narrate
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.training.artifacts import own_folder

@@ -18,13 +18,12 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
 from explainers.narrative import cause, fit, pretrained
 from explainers.narrative.cause import Parts, train
-from explainers.narrative.fit import start_from
+from explainers.narrative.fit import read_states_as_words, start_from, token_pieces
 from explainers.narrative.generation import generate
 from explainers.narrative.language import Language, pad_rows
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.pretrained import SMOLLM2, pretrained_language_model
-from explainers.narrative.reader_start import read_states_as_words, token_pieces
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import narrator_items, stack_inputs
 from explainers.training.artifacts import Artifact
