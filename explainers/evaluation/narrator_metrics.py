@@ -13,27 +13,25 @@ from explainers.evaluation.narrators import CounterfactualItems, NarratorRun
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.metrics.bootstrap import interval_of_rows, item_weights
 from explainers.narrative.content_words import words
-from explainers.narrative.meaning_metrics import (
-    CHOICES,
-    SHUFFLES,
-    TokenScorer,
-    bert_scores,
-    distinct_per_sample,
-    longest_copy,
-    other_inputs,
-    picked,
-    shares,
-)
 from explainers.narrative.sentences import reason_of, without_label
 from explainers.narrative.text_metrics import (
+    CHOICES,
+    SHUFFLES,
     Floats,
+    TokenScorer,
+    bert_scores,
     bleu,
     composite,
     confusion,
     copied,
     distinct,
+    distinct_per_sample,
+    longest_copy,
     macro_f1,
     mentioned,
+    other_inputs,
+    picked,
+    shares,
     simulatability,
     word_for_word,
 )

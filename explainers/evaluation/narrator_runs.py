@@ -40,7 +40,6 @@ from explainers.models.internals import classifier_head
 from explainers.models.tasks import TASKS, reason_on_topic, reason_truth
 from explainers.narrative.checks import named_word_effect
 from explainers.narrative.content_words import content
-from explainers.narrative.meaning_metrics import TokenScorer, minilm_scorer
 from explainers.narrative.narrate import mentions, read_narrator
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.reason_sources import ReasonSource, reason_source
@@ -52,6 +51,7 @@ from explainers.narrative.sentences import (
     shortened,
     stated_class,
 )
+from explainers.narrative.text_metrics import TokenScorer, minilm_scorer
 from explainers.training.artifacts import Artifact, available_artifacts, runnable_narrators
 
 Runs = dict[str, list[NarratorRun]]

@@ -8,12 +8,7 @@ import torch
 from torch import Tensor
 
 from explainers.models.frozen_model import FrozenModel
-from explainers.narrative.meaning_metrics import (
-    TokenScorer,
-    bert_scores,
-    matched,
-    minilm_scorer,
-)
+from explainers.narrative.text_metrics import TokenScorer, bert_scores, matched, minilm_scorer
 
 
 @pytest.fixture

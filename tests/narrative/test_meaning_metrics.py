@@ -5,13 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from explainers.narrative.meaning_metrics import (
-    content_stems,
-    distinct_per_sample,
-    other_inputs,
-    picked,
-    shares,
-)
+from explainers.narrative.text_metrics import content_stems, distinct_per_sample, other_inputs, picked, shares
 
 LABELS = ("entailment", "neutral", "contradiction")
 
