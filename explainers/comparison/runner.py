@@ -272,7 +272,7 @@ def check(narrative: Narrative, answers: MaskedPredictor, seed: int) -> Narrativ
 
 def chance(narrative: Narrative, checked: NarrativeCheck, answers: MaskedPredictor) -> float | None:
     """How likely the reason holds; None where that is not known, or cannot be measured."""
-    from explainers.narrative.reliability import chance_of
+    from explainers.narrative.checks import chance_of
 
     try:
         return chance_of(answers.model, answers.encoding, narrative, checked.used)

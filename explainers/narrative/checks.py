@@ -1,29 +1,56 @@
-"""What can be checked about a narrative: whether its reason is true of the input, and whether the model uses its words.
+"""What can be checked about a narrative: whether its reason is true and used, and how likely it is that it holds.
 
 used: p(class | input without the mentioned words) is below what is left without any other set of as many words, and at
 least NOTICEABLE below p(class | input). The class is the one that the sentence states. Undecided where only sets that
 share a word with the mentioned ones are as low: then some of these words count, but perhaps not all.
+
+    P(holds) = σ(b + b_narrator + Σ w · (x - mean) / spread)
+
+A logistic regression on readings (assets/docs/readings.md), fitted by `study reliability` and stored beside a model's
+narrators. A reason holds if it is true of the input and somebody who believes it has a reason to answer the class.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from math import comb, nan
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from explainers.datasets.entailment import LABELS as ENTAILMENT
 from explainers.datasets.example import Example
 from explainers.metrics.erasure import MaskedPredictor
+from explainers.models.bundle_cards import BUNDLES, bundle_names
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
 from explainers.models.tasks import reason_truth
-from explainers.narrative.sentences import reason_of
+from explainers.narrative.content_words import content, stem
+from explainers.narrative.generation import generate
+from explainers.narrative.narrate import load_narrator
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator_input import NarratorInput
+from explainers.narrative.sentences import read_inputs, reason_of, without_label
 from explainers.results.narrative import NO_WORD, Narrative, NarrativeCheck
+from explainers.training.artifacts import find_artifact
 
 DRAWS = 40  # sets of random words; all of them where there are no more
 FEWEST = 20  # other sets; one set in 21 is the lowest by luck, and with fewer more than that
 NOTICEABLE = 0.01  # of a probability
 SHARED = "only sets that contain one of the named words are as low, so perhaps not all of them count"
 FEW = "there are only {there} other sets of as many words to compare with, and {needed} are needed"
+FILE = "reliability.json"
+SAMPLES, TEMPERATURE = 5, 0.7
+USED = {True: 1.0, False: -1.0, None: 0.0}
+CERTAINTY, LIKELIHOOD, SAMPLES_AGREE = "certainty of the model", "likelihood of the reason", "samples agree"
+OWN_WORDS, WORDS_USED, ENTAILED = "words of the input", "words used by the model", "entailed by the input"
+Features = Mapping[str, float]
 
 
 def check_narrative(
@@ -103,3 +130,105 @@ def _masks(units: int, erased: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
     for row, numbers in enumerate(erased):
         keeps[row, list(numbers)] = False
     return keeps
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """The regression for narrators of one version of a model, each with the SHA-256 of the weights whose sentences were
+    read. `weights` hold for features in their own spreads."""
+
+    version: str
+    narrators: Mapping[str, str]
+    bias: float
+    offsets: Mapping[str, float]  # by narrator
+    weights: Mapping[str, float]
+    means: Mapping[str, float]
+    spreads: Mapping[str, float]
+
+    def chance(self, narrator: str, features: Features) -> float:
+        """P(holds) of a sentence of one of the narrators. A feature that was not measured stands at its mean."""
+        known = [name for name in self.weights if name in features]
+        score = sum(self.weights[name] * (features[name] - self.means[name]) / self.spreads[name] for name in known)
+        return 1 / (1 + math.exp(-(self.bias + self.offsets[narrator] + score)))
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def reliability_of(model: str, version: str) -> Reliability | None:
+    """None where nobody has read sentences about this version of the model."""
+    path = BUNDLES / model / "narrative" / FILE
+    if model not in bundle_names() or not path.is_file():
+        return None
+    stored = _stored(path, path.stat().st_mtime_ns)
+    return stored if stored.version == version else None
+
+
+@lru_cache(maxsize=8)
+def _stored(path: Path, _changed: int) -> Reliability:
+    return Reliability(**json.loads(path.read_text(encoding="utf-8"))["regression"])
+
+
+def chance_of(model: FrozenModel, encoding: Encoding, narrative: Narrative, used: bool | None) -> float | None:
+    """How likely its reason holds; None where that is not known, and for a sentence without a reason."""
+    known = reliability_of(model.name, model.version)
+    if known is None or narrative.method not in known.narrators or not reason_of(narrative.text):
+        return None
+    if find_artifact(model.name, model.version, narrative.method).card["sha256"] != known.narrators[narrative.method]:
+        return None  # other weights, whose sentences nobody has read
+    return known.chance(narrative.method, features(model, encoding, narrative, used))
+
+
+def features(model: FrozenModel, encoding: Encoding, narrative: Narrative, used: bool | None) -> dict[str, float]:
+    """What is measured of one sentence; `used` is whether the model uses the words that it names."""
+    _, narrator = load_narrator(model, narrative.method)
+    inputs, logits = read_inputs(model, [encoding], narrator.layer)
+    reason = reason_of(narrative.text)
+    own = stems(reason, model.labels)
+    there = {stem(word) for unit in encoding.units if unit.kind == "word" for word in content(unit.text)}
+    values = {
+        CERTAINTY: float(logits.softmax(-1).max()),
+        LIKELIHOOD: likelihood(narrator, inputs, narrative.text),
+        SAMPLES_AGREE: float(np.mean([overlap(own, other) for other in sampled(narrator, inputs, model.labels)])),
+        OWN_WORDS: len(own & there) / max(len(own), 1),
+        WORDS_USED: USED[used],
+    }
+    for number, label in enumerate(model.labels):
+        values[f"says {label}"] = float(narrative.stated == number)
+    if model.labels == ENTAILMENT:
+        values[ENTAILED] = entailed(model, encoding, reason)
+    return values
+
+
+def likelihood(narrator: Narrator, inputs: NarratorInput, text: str) -> float:
+    """The mean log-probability of the tokens of the reason as it is written on the page, the end included."""
+    language = narrator.language
+    ids = torch.tensor([language.ids(text)], device=inputs.states.device)
+    before = len(language.ids(f"{text.partition(' because ')[0]} because")) - 1
+    with torch.no_grad():
+        shares = narrator.token_logits(inputs, ids).log_softmax(-1)
+    return float(shares.gather(-1, ids[..., None])[0, before:, 0].mean())
+
+
+def sampled(narrator: Narrator, inputs: NarratorInput, labels: Sequence[str]) -> list[frozenset[str]]:
+    """The stems of the reasons of a few sampled sentences."""
+    several = inputs[torch.zeros(SAMPLES, dtype=torch.long)]
+    rows = generate(narrator, several, temperature=TEMPERATURE, seed=0)
+    return [stems(reason_of(narrator.language.text(row)), labels) for row in rows]
+
+
+def stems(reason: str, labels: Sequence[str]) -> frozenset[str]:
+    """Those of its content words, without class names."""
+    return frozenset(stem(word) for word in content(without_label(reason, labels)))
+
+
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """The Jaccard index; 1 for two empty sets."""
+    return len(one & other) / len(one | other) if one | other else 1.0
+
+
+def entailed(model: FrozenModel, encoding: Encoding, reason: str) -> float:
+    """The frozen model's own probability that both texts together entail the reason."""
+    words: list[str] = [unit.text for unit in encoding.units]
+    _, logits = read_inputs(model, [model.encode(Example(" ".join(words), reason))], 0)
+    return float(logits.softmax(-1)[0, ENTAILMENT.index("entailment")])

@@ -12,10 +12,8 @@ from torch import nn
 
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
-from explainers.narrative import reliability
-from explainers.narrative.narrator import Narrator
-from explainers.narrative.narrator_input import NarratorInput
-from explainers.narrative.reliability import (
+from explainers.narrative import checks
+from explainers.narrative.checks import (
     CERTAINTY,
     FILE,
     LIKELIHOOD,
@@ -30,6 +28,8 @@ from explainers.narrative.reliability import (
     reliability_of,
     stems,
 )
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator_input import NarratorInput
 from explainers.results.narrative import Narrative
 
 PAIR = Example("a dull film", "the film was bad")
@@ -84,7 +84,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch, narrator: Callable[..., Narrator], m
     from explainers.models.internals import classifier_head
 
     network = narrator("phi", classifier_head(model))
-    monkeypatch.setattr(reliability, "load_narrator", lambda _model, _method: (None, network))
+    monkeypatch.setattr(checks, "load_narrator", lambda _model, _method: (None, network))
     return network
 
 
@@ -103,9 +103,9 @@ def test_what_is_measured_of_a_sentence(model: FrozenModel) -> None:
 @pytest.mark.usefixtures("loaded")
 def test_only_the_narrators_that_were_read_have_a_chance(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     encoding = model.encode(PAIR)
-    monkeypatch.setattr(reliability, "reliability_of", lambda _name, _version: KNOWN)
+    monkeypatch.setattr(checks, "reliability_of", lambda _name, _version: KNOWN)
     fitted = SimpleNamespace(card={"sha256": "abc"})
-    monkeypatch.setattr(reliability, "find_artifact", lambda *_: fitted)
+    monkeypatch.setattr(checks, "find_artifact", lambda *_: fitted)
     reason = "The answer is neutral because the film was a comedy."
     assert chance_of(model, encoding, narrative(reason), None) is not None
     assert chance_of(model, encoding, narrative(reason, method="cause_phi"), None) is None
@@ -113,13 +113,13 @@ def test_only_the_narrators_that_were_read_have_a_chance(model: FrozenModel, mon
     fitted.card["sha256"] = "of other weights"
     assert chance_of(model, encoding, narrative(reason), None) is None
     fitted.card["sha256"] = "abc"
-    monkeypatch.setattr(reliability, "reliability_of", lambda _name, _version: None)
+    monkeypatch.setattr(checks, "reliability_of", lambda _name, _version: None)
     assert chance_of(model, encoding, narrative(reason), None) is None
 
 
 def test_a_regression_is_of_one_version_of_an_embedded_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(reliability, "BUNDLES", tmp_path)
-    monkeypatch.setattr(reliability, "bundle_names", lambda: ("nli",))
+    monkeypatch.setattr(checks, "BUNDLES", tmp_path)
+    monkeypatch.setattr(checks, "bundle_names", lambda: ("nli",))
     assert reliability_of("nli", "1") is None
     path = tmp_path / "nli" / "narrative" / FILE
     path.parent.mkdir(parents=True)
