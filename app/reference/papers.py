@@ -8,15 +8,17 @@ from app.plain_text import Bold
 from explainers.evaluation.names import RANDOM
 from explainers.report.colours import line_of
 from explainers.report.evaluation_tables import row_name
-from explainers.report.papers.comparison import METRICS, TableResult, table_results
-from explainers.report.papers.table import (
+from explainers.report.paper_tables import (
     ABOUT,
     DEFINITIONS,
+    METRICS,
     SETTING,
     SUMMARY,
+    TableResult,
     about,
     outcome_lines,
     summary_rows,
+    table_results,
     value_table,
 )
 from explainers.report.tables import bounds_of

@@ -32,7 +32,7 @@ from explainers.models.tasks import TASKS, TrainingData
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
 from explainers.models.text.training import CHECKPOINT, make_text_bundle
-from explainers.report.papers.comparison import METRICS, STORED, PublishedTable, read_tables
+from explainers.report.paper_tables import METRICS, STORED, PublishedTable, read_tables
 from explainers.results.manifest import libraries
 from explainers.results.settings import EVALUATED_SAMPLING, Settings
 from explainers.studies.published_metrics import PublishedValues, measure_published

@@ -10,7 +10,7 @@ from explainers.methods import narrator_specs
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, groups
 from explainers.metrics.faithfulness import METRICS
-from explainers.report.papers.comparison import TableResult, read_tables
+from explainers.report.paper_tables import TableResult, read_tables
 
 Opened = Callable[..., Any]
 

@@ -10,8 +10,8 @@ from explainers.__main__ import app
 from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
 from explainers.methods.registry import base_id, method_spec
-from explainers.report.papers import comparison, table
-from explainers.report.papers.comparison import METRICS, Compared, PublishedTable, TableResult, read_tables, verdict
+from explainers.report import paper_tables
+from explainers.report.paper_tables import METRICS, Compared, PublishedTable, TableResult, read_tables, verdict
 from explainers.studies import papers
 from explainers.studies.papers import EMBEDDED, FITTED, METHODS, PAPER_SETS, gains_of
 from explainers.studies.published_metrics import PublishedValues
@@ -75,10 +75,10 @@ def test_the_order_is_compared_over_the_methods_of_both(result: TableResult) -> 
 def test_the_document_has_both_values_the_outcome_and_the_command(
     result: TableResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (comparison, table):
+    for module in (paper_tables, paper_tables):
         monkeypatch.setattr(module, "read_tables", lambda: (result.table,))
         monkeypatch.setattr(module, "stored_measurements", lambda: {"clickbait": result.measured})
-    document = table.papers_document()
+    document = paper_tables.papers_document()
     assert "| LIME | 0.300 | 0.400 ± 0.010 | 0.100 | 0.100 ± 0.010 |" in document
     assert "- **CIMI**: not replicated; of 4 comparisons 2 hold, 1 is open, 1 is reversed. " in document
     assert "Reversed: Occlusion by CIMI SUFF." in document
@@ -151,7 +151,7 @@ def test_what_is_not_compared_on_all_inputs_is_named(result: TableResult) -> Non
     rows[1] = rows[1] | {"inputs": 8, "reason": "It failed."}
     left = TableResult(result.table, "clickbait", {**result.measured, "rows": rows})
     assert left.left_out == {"lime": "It failed.", "occlusion": "not measured"}
-    (line,) = [line for line in table.outcome_lines(left) if line.method == "Not compared"]
+    (line,) = [line for line in paper_tables.outcome_lines(left) if line.method == "Not compared"]
     assert line.text == "LIME: It failed.; Occlusion: not measured."
 
 
@@ -176,10 +176,10 @@ def test_an_unknown_data_set_is_a_sentence() -> None:
 
 
 def test_what_is_stored_says_how_it_was_measured() -> None:
-    for name, measured in comparison.stored_measurements().items():
+    for name, measured in paper_tables.stored_measurements().items():
         assert f"papers-measure {name} " in measured["command"]
         assert {row["method"] for row in measured["rows"]} >= {"faml", "aml", "random"}
 
 
 def test_the_document_is_that_of_the_stored_results() -> None:
-    assert (ASSETS / "docs" / "papers.md").read_text(encoding="utf-8") == table.papers_document()
+    assert (ASSETS / "docs" / "papers.md").read_text(encoding="utf-8") == paper_tables.papers_document()

@@ -164,7 +164,7 @@ def papers_table_command(
 ) -> None:
     """Write the document of the papers' tables from the stored results."""
     with user_errors():
-        from explainers.report.papers.table import papers_document
+        from explainers.report.paper_tables import papers_document
 
         document = papers_document()
         out.write_text(document, encoding="utf-8")
