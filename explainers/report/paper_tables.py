@@ -15,11 +15,11 @@ from typing import Any, Literal, get_args
 from explainers.installation import ASSETS
 from explainers.metrics.agreement import kendall
 from explainers.report.evaluation_tables import row_name
-from explainers.report.papers.definitions import PUBLISHED, PublishedMetric
+from explainers.report.paper_definitions import PUBLISHED, PublishedMetric
 from explainers.report.tables import Table, TableColumn, as_percent, command_block, plus_minus
 
 STORED = ASSETS / "papers"
-FIGURES = Path(__file__).with_name("figures.toml")
+FIGURES = Path(__file__).with_name("paper_figures.toml")
 CONTROLS = ("random",)  # that stand below the methods
 METRICS: Mapping[str, PublishedMetric] = {metric.id: metric for metric in PUBLISHED}
 

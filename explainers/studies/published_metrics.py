@@ -18,8 +18,8 @@ from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.prediction_cache import PredictionCache
 from explainers.report.evaluation_tables import METHOD
+from explainers.report.paper_definitions import PUBLISHED, PublishedMetric
 from explainers.report.paper_tables import DEFINITIONS
-from explainers.report.papers.definitions import PUBLISHED, PublishedMetric
 from explainers.report.tables import Table, TableColumn, plus_minus
 from explainers.results.decision import Decision
 from explainers.results.settings import Settings

@@ -10,7 +10,7 @@ from explainers.errors import DataUnavailable
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.papers.definitions import PUBLISHED
+from explainers.report.paper_definitions import PUBLISHED
 from explainers.results.settings import Settings
 from explainers.studies.published_metrics import measure_published, published_markdown, published_rows
 

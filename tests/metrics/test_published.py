@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from explainers.report.papers.definitions import PUBLISHED, PublishedMetric
+from explainers.report.paper_definitions import PUBLISHED, PublishedMetric
 from explainers.results.attribution import ErasureCurves
 
 BY_ID = {metric.id: metric for metric in PUBLISHED}
