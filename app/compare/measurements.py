@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
 
-HEAT_MAPS = ("Heat maps, PNG", "image_grids.heatmaps_png", "crosslight-heat-maps.png", "image/png")
+HEAT_MAPS = ("Heat maps, PNG", "plots.heatmaps_png", "crosslight-heat-maps.png", "image/png")
 LINK = {
     "": "The address holds the settings and the input. Whoever opens it sees this page.",
     "text": "The address holds the settings, but the text is too long for it. Send the JSON file: its content, pasted "

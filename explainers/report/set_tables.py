@@ -201,7 +201,7 @@ def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
 
 def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.DataFrame, sanity: pd.DataFrame) -> str:
     """Return a page without scripts, which loads nothing; with the plots of the Evaluate page."""
-    from explainers.report.set_plots import cascade_plot, method_plots, trust_plot  # matplotlib takes a while
+    from explainers.report.plots import cascade_plot, method_plots, trust_plot  # matplotlib takes a while
 
     operators = manifest["operators"]
     table = method_table(methods, metric_columns(operators), operators[0])

@@ -12,7 +12,7 @@ from PIL import Image
 
 from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable
-from explainers.report import image_grids
+from explainers.report import plots
 from explainers.report.display_images import LONGEST, display_image
 from explainers.report.document import document
 from explainers.report.heatmap import heatmap, overlay
@@ -147,9 +147,9 @@ def test_the_summary_names_patches_and_units(compared: Compared) -> None:
 def test_the_heat_maps_of_all_methods_are_one_file(compared: Compared) -> None:
     methods = {"lime": SCORES, "occlusion": SCORES, "attention_mean": (0.2,) * 5, "integrated_gradients": (0.0,) * 5}
     comparison = compared("good", methods=methods, weights=SCORES, image=GREY, labels=("no", "$x^2$ فيلم"))
-    figure = image_grids.draw_heatmaps(comparison)
+    figure = plots.draw_heatmaps(comparison)
     assert [len(axis.patches) for axis in figure.axes] == [4, 4, 4, 4, 0, 0]
     assert figure.axes[0].patches[1].get_facecolor() == pytest.approx((222 / 255, 104 / 255, 8 / 255, 0.7))
-    assert image_grids.heatmaps_png(comparison).startswith(b"\x89PNG")
+    assert plots.heatmaps_png(comparison).startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="no image"):
-        image_grids.heatmaps_png(compared("good"))
+        plots.heatmaps_png(compared("good"))

@@ -7,7 +7,7 @@ from explainers.evaluation.names import CURVE_SHARES, RANDOM
 from explainers.evaluation.set_frames import EVIDENCE, metric_column
 from explainers.evaluation.set_summary import MeanCurves, MethodSummary
 from explainers.metrics.bootstrap import Interval
-from explainers.report.set_plots import cascade_plot, cost_plot, curve_plot, evidence_plot, method_plots, trust_plot
+from explainers.report.plots import cascade_plot, cost_plot, curve_plot, evidence_plot, method_plots, trust_plot
 
 COLUMN = metric_column(EVIDENCE, "mask")
 TABLE = [
@@ -44,6 +44,6 @@ def test_a_set_without_costs_or_curves_has_the_dots_alone() -> None:
 def test_many_inputs_are_drawn_as_cells_and_none_as_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     points = pd.DataFrame({"agreement": [0.2, 0.2, 0.8], "evidence": [0.1, 0.1, 0.5], "right": [True, None, False]})
     assert "no label" in trust_plot(points)
-    monkeypatch.setattr("explainers.report.set_plots.MOST_POINTS", 2)
+    monkeypatch.setattr("explainers.report.plots.MOST_POINTS", 2)
     assert "<svg" in trust_plot(points)
     assert (trust_plot(points[:0]), cascade_plot({})) == ("", "")
