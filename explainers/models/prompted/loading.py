@@ -1,5 +1,11 @@
-"""Opens a causal language model of the hub, a folder or the store, with a prompt."""
+"""Opens a causal language model of the hub, a folder or the store, with a prompt and the adapter trained for it.
 
+assets/prompts/<name>.yaml          the prompt
+assets/prompts/<name>.safetensors   A and B of every linear layer, fp16: <layer>.down (r, in), <layer>.up (out, r)
+assets/prompts/<name>.json          language model, recipe, data, command, accuracy, checksums
+"""
+
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,20 +14,23 @@ from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import torch
-from torch import nn
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
 
 from explainers.errors import ModelUnavailable
 from explainers.models.checks import check_answers, erasing_token, readable_tokens
 from explainers.models.decoder import TOLERANCE
 from explainers.models.foreign.file_checks import load_errors
 from explainers.models.foreign.opened_tokenizer import OpenedTokenizer, opening
+from explainers.models.lora import SCALE
 from explainers.models.model_files import ModelFiles
-from explainers.models.prompt import Prompt, PromptError, prompt_named, prompted_version, split_name
-from explainers.models.prompted.adapter import adapter_file, add_adapter
+from explainers.models.prompt import PROMPTS, Prompt, PromptError, prompt_named, prompted_version, split_name
 from explainers.models.prompted.filled import PromptTokenizer
 from explainers.models.prompted.model import OpenNetwork, PromptedModel
 from explainers.models.prompted.network import ClassWords, PrefixCache, WholeWords
 from explainers.models.smollm2 import COMMAND, CONVERTED, NAME, smollm2_folder
+from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.text.base_weights import sha256
 
 EXPECTED = "a causal language model"
@@ -221,3 +230,33 @@ def _library_logits(network: Any, ids: torch.Tensor, words: ClassWords) -> torch
         steps = network(input_ids=torch.cat([ids, own[:, :-1]], dim=1)).logits[:, ids.shape[1] - 1 :].log_softmax(-1)
         logits.append(steps.gather(2, own[:, :, None]).mean(dim=(1, 2)))
     return torch.stack(logits, dim=1)
+
+
+def adapter_file(prompt: str) -> Path:
+    """The weights beside the shipped prompt of this name. Raises `ModelUnavailable` where there are none."""
+    path = PROMPTS / f"{prompt}.safetensors"
+    if not path.is_file():
+        raise ModelUnavailable(f"The prompt {prompt!r} has an adapter, but {path.name} is not in assets/prompts.")
+    return path
+
+
+def add_adapter(network: Any, path: Path, model: str) -> None:
+    """Adds the adapter to the weights it adapts, W + 2·B·A. Raises `ModelUnavailable` if it is damaged or was trained
+    on another language model."""
+    if model != SMOLLM2:
+        raise ModelUnavailable(f"The prompt {path.stem!r} has weights for {SMOLLM2}. Choose {SMOLLM2}:{path.stem}.")
+    try:
+        card: dict[str, Any] = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        if sha256(path) != card["sha256"]:
+            raise _damaged(path)
+        tensors = {name: tensor.float() for name, tensor in load_file(path).items()}
+        with torch.no_grad():
+            for layer in sorted(name.removesuffix(".down") for name in tensors if name.endswith(".down")):
+                weight = cast(Tensor, network.base_model.get_submodule(layer).weight)
+                weight += SCALE * tensors[f"{layer}.up"] @ tensors[f"{layer}.down"]
+    except (OSError, ValueError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> ModelUnavailable:
+    return ModelUnavailable(f"{path.name} is damaged. Restore it with `git checkout -- assets/prompts`.")

@@ -19,7 +19,7 @@ from explainers.errors import ModelUnavailable
 from explainers.models import smollm2 as smollm2_module
 from explainers.models.model_names import resolve_model_name
 from explainers.models.prompt import Prompt, PromptCard, PromptError, save_prompt
-from explainers.models.prompted import adapter as adapters
+from explainers.models.prompted import loading as adapters
 from explainers.models.prompted.model import PromptedModel
 from explainers.models.smollm2 import _write_card, version_on_card
 from explainers.models.text.base_weights import sha256
