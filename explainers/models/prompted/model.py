@@ -16,8 +16,7 @@ from explainers.models.inputs.erasure import nonzero_mask
 from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import Internals, forward_with_internals
 from explainers.models.prompt import TEXT, Prompt, PromptCard
-from explainers.models.prompted.examples import prompt_examples
-from explainers.models.prompted.filled import PromptTokenizer
+from explainers.models.prompted.filled import PromptTokenizer, prompt_examples
 from explainers.models.prompted.network import ClassWords, PrefixCache, WholeWords
 
 MOST_BYTES = 2**29  # in a batch, of the kept prefix and of the probabilities of all tokens

@@ -21,7 +21,7 @@ from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.explain_batch import SetPlan, explain_row
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.prompt import Prompt, prompt_named
-from explainers.models.prompted.examples import has_examples, prompt_examples
+from explainers.models.prompted.filled import has_examples, prompt_examples
 from explainers.models.prompted.model import PromptedModel
 from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
