@@ -14,13 +14,12 @@ from explainers.models.foreign.classes import class_names
 from explainers.models.foreign.file_checks import check_finite, load_errors
 from explainers.models.foreign.opened_tokenizer import IsolatedTokenizer, OpenedTokenizer, opening
 from explainers.models.model_files import ModelFiles
-from explainers.models.multimodal.dual_encoders import Clip, Flava
+from explainers.models.multimodal.architectures import Clip, Flava, Vilt, VisualBert
 from explainers.models.multimodal.head_cards import WEIGHTS, damaged_head, encoder_parts, head_card, head_input_names
 from explainers.models.multimodal.model import MultimodalModel
 from explainers.models.multimodal.network import FusionNetwork, FusionShape
 from explainers.models.multimodal.preprocessing import Preparation
 from explainers.models.multimodal.qwen2_vl import Qwen2Vl
-from explainers.models.multimodal.single_stream import Vilt, VisualBert
 from explainers.models.text.base_weights import sha256
 
 EXPECTED = "an encoder of images and texts"

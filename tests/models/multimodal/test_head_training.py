@@ -13,7 +13,7 @@ from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.catalog import load
 from explainers.models.internals import classifier_head
-from explainers.models.multimodal.dual_encoders import FactorisedBilinearPooling
+from explainers.models.multimodal.architectures import FactorisedBilinearPooling
 from explainers.models.multimodal.head_training import HeadRecipe, fit_head
 from explainers.models.multimodal.model import MultimodalModel, features, vectors
 from explainers.models.multimodal.network import FusionShape

@@ -7,10 +7,10 @@ import pytest
 from transformers import AutoImageProcessor
 
 from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.models.multimodal.architectures import Vilt
 from explainers.models.multimodal.network import FusionNetwork
 from explainers.models.multimodal.preprocessing import preparation
 from explainers.models.multimodal.qwen2_vl import PATCHES, Qwen2Vl
-from explainers.models.multimodal.single_stream import Vilt
 
 SIZES = [(60, 80), (300, 411), (200, 90), (64, 64)]
 SMALL = {"size": 64, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
