@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.learned.batches import Batch
-from explainers.learned.kept_states import StatesRead
+from explainers.learned.batches import Batch, StatesRead
 from explainers.learned.recipe import (
     BatchSize,
     Epochs,

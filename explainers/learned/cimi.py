@@ -20,8 +20,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from explainers.learned.batches import Batch
-from explainers.learned.kept_states import StatesRead
+from explainers.learned.batches import Batch, StatesRead
 from explainers.learned.recipe import (
     BatchSize,
     Epochs,

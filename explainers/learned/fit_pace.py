@@ -15,8 +15,7 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
-from explainers.learned.batches import LearningExample, batch, encode_for_learning
-from explainers.learned.kept_states import ROOM, KeptStates
+from explainers.learned.batches import ROOM, KeptStates, LearningExample, batch, encode_for_learning
 from explainers.learned.recipe import Recipe
 from explainers.learned.validation import explained, per_text
 from explainers.models.batching import memory_errors

@@ -18,8 +18,7 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 from explainers.errors import ExplanationError
-from explainers.learned.batches import LearningExample, batch, in_random_order
-from explainers.learned.kept_states import KeptStates
+from explainers.learned.batches import KeptStates, LearningExample, batch, in_random_order
 from explainers.learned.recipe import Memory, Recipe, trained_parameters
 from explainers.learned.validation import (
     chance_warning,

@@ -26,9 +26,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.learned.batches import Batch
+from explainers.learned.batches import Batch, StatesRead
 from explainers.learned.ivra_readout import HeadMix, Norm, Readout
-from explainers.learned.kept_states import StatesRead
 from explainers.learned.recipe import (
     BatchSize,
     Epochs,

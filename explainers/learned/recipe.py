@@ -13,8 +13,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.learned.batches import Batch
-from explainers.learned.kept_states import StatesRead
+from explainers.learned.batches import Batch, StatesRead
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.precision import Precision
 from explainers.training.artifacts import Artifact, Untrained, find_artifact, load_artifact

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from explainers.datasets.example import Example
-from explainers.learned import kept_states
-from explainers.learned.batches import LearningExample, batch, encode_for_learning
-from explainers.learned.kept_states import KeptStates, StatesRead
+from explainers.learned import batches
+from explainers.learned.batches import KeptStates, LearningExample, StatesRead, batch, encode_for_learning
 from explainers.learned.recipes import recipe_of
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals
@@ -67,7 +66,7 @@ def test_what_finds_no_room_is_computed_in_every_step(
 ) -> None:
     shortest = len(examples[0].encoding.ids) + len(examples[3].encoding.ids)
     width = forward_with_internals(bert, batch(bert, examples).inputs).hidden[0].shape[2]
-    monkeypatch.setattr(kept_states, "ROOM", shortest * width * 4)
+    monkeypatch.setattr(batches, "ROOM", shortest * width * 4)
     kept = KeptStates(bert, examples, EMBEDDINGS)
     assert len(kept) == 2
     for some, known in (([examples[3], examples[0]], True), (examples[:2], False)):
