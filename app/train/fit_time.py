@@ -23,7 +23,7 @@ from explainers.report.text import duration
 from explainers.training.fit_spec import FitSpec
 
 if TYPE_CHECKING:
-    from explainers.learned.fit_pace import FitPace
+    from explainers.learned.fit import FitPace
     from explainers.learned.recipe import Recipe
     from explainers.models.frozen_model import FrozenModel
 
@@ -83,7 +83,7 @@ def _begun(
     _recipe: "Recipe",
     _texts: Sequence[Example],
 ) -> "Future[FitPace]":
-    from explainers.learned.fit_pace import measured_pace
+    from explainers.learned.fit import measured_pace
 
     return _worker().submit(measured_pace, _recipe, _model, tuple(_texts))
 

@@ -9,8 +9,8 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.learned import fit_pace
-from explainers.learned.fit_pace import FitPace, measured_pace
+from explainers.learned import fit
+from explainers.learned.fit import FitPace, measured_pace
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
@@ -50,7 +50,7 @@ def test_what_others_compute_meanwhile_does_not_count(bert: FrozenModel) -> None
     with ThreadPoolExecutor(1) as other:
         other.submit(hold)
         assert held.wait(60)
-        seconds, result = fit_pace._timed(action, meter)
+        seconds, result = fit._timed(action, meter)
     assert result == "done"
     assert meter.waited > 0.1
     assert seconds < meter.waited
@@ -60,13 +60,13 @@ def test_too_little_memory_is_a_sentence(bert: FrozenModel, monkeypatch: pytest.
     def exhausted(*_args: object) -> None:
         raise torch.OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr(fit_pace, "optimiser_step", exhausted)
+    monkeypatch.setattr(fit, "optimiser_step", exhausted)
     with pytest.raises(ExplanationError, match="memory"):
         measured_pace(recipe_of("aml", {}), bert, TEXTS)
 
 
 def test_states_that_find_no_room_are_computed_in_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit_pace, "ROOM", 60)
+    monkeypatch.setattr(fit, "ROOM", 60)
     recipe, pace = recipe_of("cimi", {"epochs": 4}), FitPace(0.0, 0.0, keeping=1.0, kept=1.0, judging=0.0)
     assert pace.seconds(recipe, 50, 0) == 50
     assert pace.seconds(recipe, 100, 0) == 60 + 40 * 4
@@ -86,8 +86,8 @@ def test_measuring_changes_neither_the_model_nor_chance(bert: FrozenModel, metho
 
 
 def test_texts_of_about_the_mean_length_are_timed(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit_pace, "TIMED", 16)
-    chosen, ratio = fit_pace._typical(bert, TEXTS, 4)
+    monkeypatch.setattr(fit, "TIMED", 16)
+    chosen, ratio = fit._typical(bert, TEXTS, 4)
     # 5, 8 and 11 tokens with [CLS] and [SEP], four texts each: 8 on average, as many as fit into 16
     assert [len(bert.encode(text).ids) for text in chosen] in ([5, 8], [8, 8])
     assert ratio == pytest.approx(1.0)

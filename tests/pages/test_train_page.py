@@ -14,8 +14,8 @@ from app.train import fit_time, form, processes, texts_form, view
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.installation import STORE_VARIABLE
-from explainers.learned import fit_pace
-from explainers.learned.fit_pace import FitPace
+from explainers.learned import fit
+from explainers.learned.fit import FitPace
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.models import model_names
 from explainers.models.frozen_model import FrozenModel
@@ -346,7 +346,7 @@ def test_a_step_on_the_loaded_model_tells_how_long_a_training_takes(
     def timed() -> None:
         fit_time._worker().submit(lambda: None).result(PATIENCE)  # what began before is done
 
-    monkeypatch.setattr(fit_pace, "measured_pace", measured)
+    monkeypatch.setattr(fit, "measured_pace", measured)
     monkeypatch.setattr(ModelPool, "loaded", lambda _pool, _name: bert)
     fit_time._begun.clear()
     train.write(TEXTS).name("mine")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from explainers.learned.fit_pace import FitPace
+from explainers.learned.fit import FitPace
 from explainers.models.frozen_model import FrozenModel
 from explainers.studies.speed import sizes
 

@@ -24,8 +24,7 @@ from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.datasets.user_texts import read_texts
 from explainers.errors import ExplanationError
-from explainers.learned.fit import held_out
-from explainers.learned.fit_pace import measured_pace
+from explainers.learned.fit import held_out, measured_pace
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.methods.registry import METHODS, default_methods, select
 from explainers.models.catalog import device_name, resolve_device
