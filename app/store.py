@@ -33,7 +33,7 @@ from explainers.errors import ExplanationError
 from explainers.evaluation.set_spec import SetSpec, read_set_spec
 from explainers.installation import PRIVATE, keep_private, make_store
 from explainers.installation import store as folder
-from explainers.training.fit_spec import FitSpec, read_spec
+from explainers.training.spec import FitSpec, read_spec
 
 log = logging.getLogger(__name__)
 

@@ -60,7 +60,7 @@ from explainers.narrative.language import LONGEST, language_of, vocabulary
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.results import registry
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 registry.entry_points = lambda **_: ()  # type: ignore[assignment]  # whatever else is installed, tests are about this
 METHODS.reload()

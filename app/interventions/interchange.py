@@ -176,7 +176,7 @@ def neuron_coverage(narrated: NarratedModel, method: str, layer: int, sizes: tup
 def coverage_of(card: Mapping[str, Any], name: str, layer: int, sizes: tuple[int, ...]) -> str:
     """Return the same from the weights' card."""
     from explainers.narrative.recipe import NarratorRecipe
-    from explainers.training.settings import recipe_on_card
+    from explainers.training.spec import recipe_on_card
 
     recipe = recipe_on_card(NarratorRecipe, "cause", card["recipe"])
     if recipe.losses != "cause":

@@ -20,7 +20,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.prompt import split_name
 from explainers.report.text import duration
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 if TYPE_CHECKING:
     from explainers.learned.fit import FitPace

@@ -24,8 +24,7 @@ from explainers.datasets.images.sets import OWN
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.training.artifacts import available_artifacts, own_folder
-from explainers.training.fit_spec import VARIANT, FitSpec
-from explainers.training.settings import Setting, settings_of, typed, with_hyperparameters
+from explainers.training.spec import VARIANT, FitSpec, Setting, settings_of, typed, with_hyperparameters
 
 SEED = "seed"  # which stands beside the settings
 FETCHES = "Starting fetches the model, whatever its size."

@@ -31,7 +31,7 @@ from app.train.submission import (
 from app.train.supervisor import Supervisor, card
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from explainers.errors import ExplanationError
 from explainers.installation import store
 from explainers.models.model_names import resolve_model_name
 from explainers.training.artifacts import own_folder
-from explainers.training.fit_spec import VARIANT, FitSpec
+from explainers.training.spec import VARIANT, FitSpec
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import learning_methods
 from explainers.models.precision import checked_precision
 from explainers.report.text import duration
-from explainers.training.fit_spec import ALL, FitSpec, read_spec
+from explainers.training.spec import ALL, FitSpec, read_spec
 
 
 def train_model_command(
@@ -191,7 +191,7 @@ def settings_of(spec: FitSpec) -> str:
     training of the classifier. Raises `ExplanationError` for a name that cannot be fitted."""
     from explainers.learned.ivra_full import FIXED
     from explainers.learned.recipes import SHIPPED, recipe_class
-    from explainers.training.settings import settings_text
+    from explainers.training.spec import settings_text
 
     if spec.method in NARRATORS.ids:
         from explainers.narrative.recipe import NarratorRecipe

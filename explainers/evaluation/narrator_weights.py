@@ -17,8 +17,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.narrative.fit import make, recipe_for, run_folder
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.training.artifacts import Artifact, available_artifacts
-from explainers.training.fit_spec import FitSpec
-from explainers.training.settings import recipe_on_card
+from explainers.training.spec import FitSpec, recipe_on_card
 
 Progress = Callable[[str], None]
 

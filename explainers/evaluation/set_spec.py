@@ -27,7 +27,7 @@ from explainers.results.settings import (
     checked_settings,
 )
 from explainers.training.artifacts import available_artifacts
-from explainers.training.settings import validated
+from explainers.training.spec import validated
 
 AUTO = "auto"
 MOST_SMOOTH = 50  # noisy copies

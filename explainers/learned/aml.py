@@ -58,7 +58,7 @@ from explainers.models.internals import (
 )
 from explainers.models.lora import adapted, trainable
 from explainers.results.attribution import Attribution, floats
-from explainers.training.settings import validated
+from explainers.training.spec import validated
 
 NEVER = -1e4  # a logit whose class has no probability
 MAPS_AT_ONCE = 7  # of fAML, of which the erased texts are asked together

@@ -50,7 +50,7 @@ from explainers.models.internals import (
     layer_count,
     readable,
 )
-from explainers.training.settings import validated
+from explainers.training.spec import validated
 
 DRAWS = 20
 FLAT = 1e-6  # raw sums of a text that are closer than this all get 0.5

@@ -45,7 +45,7 @@ from explainers.models.internals import (
     layer_count,
     readable,
 )
-from explainers.training.settings import validated
+from explainers.training.spec import validated
 
 Discrete = Literal["no", "gumbel", "hash"]
 

@@ -32,8 +32,8 @@ from explainers.models.internals import passes_in
 from explainers.models.meter import Meter
 from explainers.models.optimisation import optimiser_step
 from explainers.training.artifacts import own_folder, write_artifact
-from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import CHECKPOINT
+from explainers.training.spec import FitSpec
 
 FEWEST = 20
 VALIDATION = 200  # texts at most that are held out for validation

@@ -52,8 +52,8 @@ from explainers.models.optimisation import accuracy
 from explainers.models.tasks import TASKS
 from explainers.models.text.base_weights import sha256
 from explainers.models.text.bundle import WEIGHTS
-from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import LOG, check_finite, log_line
+from explainers.training.spec import FitSpec
 
 MODEL_RATE, RANK = 3e-4, 8
 FIXED: dict[str, Any] = {"relaxation": "straight", "select": "last", "validations": 1}

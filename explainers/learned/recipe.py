@@ -17,7 +17,7 @@ from explainers.learned.batches import Batch, StatesRead
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.precision import Precision
 from explainers.training.artifacts import Artifact, Untrained, find_artifact, load_artifact
-from explainers.training.settings import recipe_on_card
+from explainers.training.spec import recipe_on_card
 
 Select = Literal["difference", "comp", "suff", "cons", "last"]
 

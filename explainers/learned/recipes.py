@@ -19,7 +19,7 @@ from explainers.methods.registry import method_spec
 from explainers.models.batching import memory_errors
 from explainers.models.internals import forward_with_internals
 from explainers.results.attribution import Attribution, floats
-from explainers.training.settings import with_hyperparameters
+from explainers.training.spec import with_hyperparameters
 
 if TYPE_CHECKING:
     from torch import nn

@@ -46,9 +46,8 @@ from explainers.narrative.sentences import NarratorItem, class_means, narrator_i
 from explainers.narrative.text_metrics import bleu
 from explainers.narrative.token_states import Continued, continue_from_layer
 from explainers.training.artifacts import Artifact, ModelCache, find_artifact, own_folder, write_artifact
-from explainers.training.fit_spec import FitSpec
 from explainers.training.packing import packed
-from explainers.training.settings import with_hyperparameters
+from explainers.training.spec import FitSpec, with_hyperparameters
 
 INPUTS = 2_000  # whose tokens the regression is fitted to
 RIDGE = 1e-3  # in units of the mean variance of a feature

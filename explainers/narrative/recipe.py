@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from explainers.narrative.language import SMALL
-from explainers.training.settings import validated
+from explainers.training.spec import validated
 
 Losses = Literal["phi", "phi_ts", "cause"]
 Leak = Literal["closed", "leaky", "sentence"]

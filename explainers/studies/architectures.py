@@ -26,7 +26,7 @@ from explainers.methods.registry import method_spec
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.tables import Table, TableColumn, command_block
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 DOCUMENT, STORED = ASSETS / "docs" / "architectures.md", ASSETS / "studies" / "architectures.json"
 

@@ -37,7 +37,7 @@ from explainers.results.manifest import libraries
 from explainers.results.settings import EVALUATED_SAMPLING, Settings
 from explainers.studies.published_metrics import PublishedValues, measure_published
 from explainers.training.artifacts import available_artifacts
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 TRAIN, VALIDATION, TEST, UNLABELLED = 8000, 400, 1000, 900  # texts at most of each part
 SHORTEST = 2  # words

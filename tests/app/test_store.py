@@ -13,7 +13,7 @@ from app import store as stores
 from app.store import URL_VARIABLE, Job, Store, default_url
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 Opened = Callable[..., Store]
 

@@ -18,7 +18,7 @@ from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 COMMAND = ("python", "-m", "explainers")
 NAMES = ("one", "two", "three")

@@ -14,7 +14,7 @@ from explainers.learned.cimi import Cimi
 from explainers.learned.fit import fit_to
 from explainers.learned.recipes import load_trained
 from explainers.models.frozen_model import FrozenModel
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 TEXTS = ("the film was bad", "very new but long", "a bad film", "the long film was new")
 

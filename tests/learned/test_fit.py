@@ -29,8 +29,8 @@ from explainers.methods.registry import METHODS
 from explainers.models import tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
-from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import LOG
+from explainers.training.spec import FitSpec
 
 ENDS = ("good", "bad", "dull", "unwatchable", "very good", "not bad")
 TEXTS = tuple(f"the {subject} was {end} !" for end in ENDS for subject in ("film", "plot", "a film", "dull plot"))

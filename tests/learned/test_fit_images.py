@@ -14,7 +14,7 @@ from explainers.learned.fit import read_examples
 from explainers.learned.recipes import SHIPPED
 from explainers.models import tasks
 from explainers.models.frozen_model import FrozenModel
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 Written = Callable[..., tuple[Path, ImageFiles]]
 

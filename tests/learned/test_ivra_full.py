@@ -25,8 +25,8 @@ from explainers.learned.student import UnitStates
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
-from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import LOG
+from explainers.training.spec import FitSpec
 
 TEXTS = (
     "good film",

@@ -20,8 +20,7 @@ from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
 from explainers.training.artifacts import Artifact
-from explainers.training.fit_spec import FitSpec
-from explainers.training.settings import recipe_on_card
+from explainers.training.spec import FitSpec, recipe_on_card
 
 pytestmark = pytest.mark.skipif(
     not {"sst2", "nli"} <= set(bundle_names()), reason="the bundles sst2 and nli are not both in assets/bundles"

@@ -19,8 +19,8 @@ from explainers.learned.fitting_loop import LearnedTraining, fit
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, forward_with_soft_mask, passes_in
-from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import CHECKPOINT, LOG
+from explainers.training.spec import FitSpec
 
 ENDS = ("good", "bad", "dull", "unwatchable", "very good", "not bad")
 TEXTS = tuple(f"the {subject} was {end} !" for end in ENDS for subject in ("film", "plot", "a film", "dull plot"))

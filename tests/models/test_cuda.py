@@ -24,7 +24,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.tasks import TASKS
 from explainers.results.comparison import Comparison
 from explainers.studies.speed.sizes import ModelSize, random_model, text_of
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA GPU")
 

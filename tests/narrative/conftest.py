@@ -25,7 +25,7 @@ from explainers.narrative.language import Language, language_of, vocabulary
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.recipe import Losses, Reads
 from explainers.training.artifacts import own_folder
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 WORDS = ("film", "plot", "good", "bad", "dull", "the", "was", "very", "not")
 

@@ -22,7 +22,7 @@ from explainers.narrative.fit import RUNS, make, read_parts, recipe_for, run_fol
 from explainers.narrative.narrate import narrate
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.training.artifacts import own_folder
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 HEADER = "unique_key\tlabel\tpremise\thypothesis\texplanation1\texplanation2\texplanation3"
 LABELS = ("entailment", "neutral", "contradiction")

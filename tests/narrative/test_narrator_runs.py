@@ -29,7 +29,7 @@ from explainers.report.narrator_overview import trainings_of
 from explainers.results.settings import Settings
 from explainers.studies import narratives
 from explainers.studies.narratives import write_images, write_narratives
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 Written = Callable[..., Path]
 

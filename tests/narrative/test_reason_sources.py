@@ -12,7 +12,7 @@ from explainers.errors import DataUnavailable
 from explainers.models.scenes import build
 from explainers.narrative.fit import run_folder
 from explainers.narrative.reason_sources import reason_source
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 LABELS = ("entailment", "neutral", "contradiction")
 Written = Callable[..., tuple[Path, ImageFiles]]

@@ -19,8 +19,7 @@ from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import generate_batch, head_states
 from explainers.report.narrator_tables import examples_page, gain_lines, narrator_markdown
 from explainers.training.artifacts import Artifact, runnable_narrators
-from explainers.training.fit_spec import FitSpec
-from explainers.training.settings import recipe_on_card
+from explainers.training.spec import FitSpec, recipe_on_card
 
 pytestmark = pytest.mark.skipif("nli" not in bundle_names(), reason="the bundle nli is not in assets/bundles")
 ROOT = Path(__file__).parents[2]

@@ -22,8 +22,8 @@ from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.reconstruction import batches, new_optimiser, warm_up
 from explainers.narrative.sentences import NarratorItem, sentence, stated_class
-from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import CHECKPOINT, LOG, TrainingLoop
+from explainers.training.spec import FitSpec
 
 Made = Callable[..., Narrator]
 LABELS = entailment.LABELS

@@ -20,8 +20,7 @@ from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.models import model_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.training.artifacts import own_folder
-from explainers.training.fit_spec import FitSpec
-from explainers.training.settings import settings_of
+from explainers.training.spec import FitSpec, settings_of
 from tests.pages.conftest import JobsPage
 
 Opened = Callable[..., Any]

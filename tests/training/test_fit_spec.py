@@ -16,7 +16,7 @@ from explainers.errors import ExplanationError
 from explainers.learned.recipes import RECIPES
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
-from explainers.training.fit_spec import FitSpec, read_spec
+from explainers.training.spec import FitSpec, read_spec
 
 AsTyped = Callable[[Sequence[str]], FitSpec]
 RUN = {"device": "cpu", "folder": "/runs/one", "out": "/made", "resume": True}

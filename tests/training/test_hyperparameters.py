@@ -12,7 +12,7 @@ from explainers.learned.ivra_full import FIXED
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.narrative.recipe import NarratorRecipe
-from explainers.training.settings import recipe_on_card, settings_of, settings_text, with_hyperparameters
+from explainers.training.spec import recipe_on_card, settings_of, settings_text, with_hyperparameters
 
 
 def listed(*arguments: str) -> dict[str, str]:

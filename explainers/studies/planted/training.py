@@ -37,7 +37,7 @@ from explainers.models.text.training import (
 )
 from explainers.studies.planted.shortcuts import Planted, planted_set
 from explainers.training.artifacts import available_artifacts, own_folder
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 CLASSES = {"sst2": (1, 0), "nli": (0, 2)}  # of the first and the second side: positive, negative; entails, contradicts
 LONGEST = {"sst2": 13, "nli": 16}  # words of a text, or of both of a pair, to train with

@@ -15,7 +15,7 @@ from app.database import connections
 from app.database.connections import StoreUnavailable
 from app.store import Job, Store
 from explainers.installation import STORE_VARIABLE
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 Opened = Callable[[], Store]
 

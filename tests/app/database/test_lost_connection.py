@@ -13,7 +13,7 @@ from app.store import URL_VARIABLE, Job, Store
 from app.train import processes, submission
 from app.train.jobs import Jobs
 from explainers.datasets.example import Example
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 PATIENCE = 120  # seconds
 SPEC = FitSpec("aml", "owner/model", variant="mine")

@@ -10,7 +10,7 @@ from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, create_
 from app.database import connections
 from app.database.connections import make_tables
 from app.store import Base, Job, Store, default_url
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 SPEC = FitSpec("aml", "sst2")
 Opened = Callable[[], Store]

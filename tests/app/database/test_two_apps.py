@@ -18,7 +18,7 @@ from app.store import Job, Store
 from app.train import processes, submission, supervisor
 from app.train.jobs import Jobs
 from explainers.datasets.example import Example
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 PATIENCE = 120  # seconds
 SPEC = FitSpec("aml", "owner/model", variant="mine")

@@ -24,7 +24,7 @@ def page(folder: str, exit_code: int | None, status: str = "failed", *, sha: str
     from app.train.state import train_state
     from app.train.view import _draw
     from explainers.training.artifacts import own_folder
-    from explainers.training.fit_spec import FitSpec
+    from explainers.training.spec import FitSpec
 
     job = Job(
         id=1,

@@ -15,7 +15,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
 from explainers.training.artifacts import own_folder
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 SPEC = FitSpec("aml", "owner/model", variant="mine")
 TEXTS = tuple(Example(f"text {number}") for number in range(20))

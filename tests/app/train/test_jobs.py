@@ -24,7 +24,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import IMPORTED_FROM, STORE_VARIABLE
 from explainers.models import catalog, model_names
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 PATIENCE = 120  # seconds
 SPEC = FitSpec("aml", "owner/model", variant="mine", seed=3, settings=(("epochs", "2"),))

@@ -33,7 +33,7 @@ from explainers.studies.speed import measure
 from explainers.studies.speed.command import benchmark_lines
 from explainers.studies.speed.measure import benchmark, example_for
 from explainers.training.artifacts import own_folder
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 Written = Callable[..., tuple[Path, ImageFiles]]
 QUICK = (("epochs", "1"), ("batch", "16"))

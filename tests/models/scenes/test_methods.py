@@ -26,7 +26,7 @@ from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.scenes.model import SceneModel
 from explainers.results.attribution import Attribution
 from explainers.training.artifacts import own_folder
-from explainers.training.fit_spec import FitSpec
+from explainers.training.spec import FitSpec
 
 UNITS = 3 + 16
 BLANK = Example("blue", image=InputImage.of(np.zeros((1, 1, 3), dtype=np.uint8)))
