@@ -4,6 +4,14 @@ A page asks for a `Run` and looks at it as often as it likes; nothing here knows
 own, which computes only while it is its turn, and so has each follow-up of a run that is over. The modules that bring
 torch with them are imported there, so that the page is drawn while they load. `ProgressWatch` tells the server's health
 check which runs hang.
+
+At its end each run is a line of the log, with what it cost and how it ended:
+
+    run model=sst2 input=text units=12 outcome=done waited=0.02 seconds=3.41 calls=512 methods=lime:1.20,aml:0.31
+
+No text, file, class, name of foreign weights or of a foreign model is in it: such a model is "other", a method has its
+registered name. A method that answered from memory has "remembered" for its seconds, one whose result comes with the
+project "stored", one that could not explain "failed", one that was not reached "open".
 """
 
 import logging
@@ -19,7 +27,6 @@ import psutil  # type: ignore[import-untyped]
 from app.compare import computation
 from app.compare.computation import ResultMemory
 from app.compare.fair_scheduler import FairScheduler, Turn
-from app.compare.run_log import log_run
 from app.compare.runs import Column, FollowUp, Key, Lease, Request, Result, Run
 from app.compare.stored_results import StoredAnswer, fill, stored_answer
 from app.model_pool import DRAWN, ModelPool
@@ -257,3 +264,42 @@ def longest_queue() -> int:
     """As CROSSLIGHT_QUEUE says."""
     number = os.environ.get(QUEUE_VARIABLE, "")
     return int(number) if number.isdecimal() else LONGEST_QUEUE
+
+
+def log_run(run: Run) -> None:
+    """Write the line of a run that is over."""
+    log.info("%s", log_line(run))
+
+
+def log_line(run: Run) -> str:
+    """Return the line; `waited` are the seconds in which others computed, `seconds` all the rest."""
+    example = run.request.example
+    decision = run.decision or run.whole
+    values = {
+        "model": run.request.model if run.request.model in bundle_names() else "other",
+        "input": "image" if example.image is not None else "pair" if example.pair else "text",
+        "units": len(decision.encoding.units) if decision is not None else 0,
+        "outcome": "abandoned" if run.abandoned else run.status,
+        "waited": f"{run.meter.waited:.2f}",
+        "seconds": f"{run.seconds:.2f}",
+        "calls": run.meter.calls,
+        "methods": ",".join(_logged_cost(run, column) for column in run.columns.values()) or "none",
+    }
+    return "run " + " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _logged_cost(run: Run, column: Column) -> str:
+    """Return a method and its seconds; the name of weights, which a person has typed, is left out."""
+    method, _, weights = column.spec.id.partition(":")
+    return f"{method}{':own' if weights else ''}:{_logged_seconds(run, column)}"
+
+
+def _logged_seconds(run: Run, column: Column) -> str:
+    if column.stored:
+        return "stored"
+    if column.remembered:
+        return "remembered"
+    if run.failure(column.spec.id):
+        return "failed"
+    result = run.result(column.spec.id)
+    return f"{result.attribution.seconds:.2f}" if result is not None else "open"

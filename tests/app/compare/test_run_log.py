@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.compare import run_log
+from app.compare import engine
 from app.compare.runs import Column, Request, Run
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS
@@ -18,7 +18,7 @@ SECRET = "A secret text about secret.csv"
 
 @pytest.fixture(autouse=True)
 def embedded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_log, "bundle_names", lambda: ("sst2",))
+    monkeypatch.setattr(engine, "bundle_names", lambda: ("sst2",))
 
 
 def a_run(model: str = "sst2", example: Example | None = None, **values: Any) -> Run:
@@ -49,7 +49,7 @@ def test_a_run_is_one_line_of_what_it_cost(caplog: pytest.LogCaptureFixture) -> 
     run = a_run()
     with caplog.at_level(logging.INFO):
         run.meter.waited = 0.5
-        run_log.log_run(run)
+        engine.log_run(run)
     assert caplog.messages == [
         "run model=sst2 input=text units=3 outcome=done waited=0.50 seconds=3.46 calls=512 "
         "methods=lime:1.20,occlusion:remembered,aml:failed,aml:own:open"
@@ -59,7 +59,7 @@ def test_a_run_is_one_line_of_what_it_cost(caplog: pytest.LogCaptureFixture) -> 
 def test_nothing_of_what_was_asked_is_in_it() -> None:
     run = a_run("/home/secret/model", Example(SECRET, "secret hypothesis"))
     run.error, run.status, run.current = SECRET, "failed", None
-    line = run_log.line(run)
+    line = engine.log_line(run)
     assert line.startswith("run model=other input=pair units=0 outcome=failed ")
     assert "secret" not in line.lower()
 
@@ -68,18 +68,18 @@ def test_nothing_of_what_was_asked_is_in_it() -> None:
 def test_the_outcome_is_the_status(status: Any) -> None:
     run = a_run()
     run.status = status
-    assert f" outcome={status} " in run_log.line(run)
+    assert f" outcome={status} " in engine.log_line(run)
 
 
 def test_a_run_that_nobody_looked_at_is_abandoned() -> None:
     run = a_run()
     run.abandon()
     run.status = "stopped"
-    assert " outcome=abandoned " in run_log.line(run)
+    assert " outcome=abandoned " in engine.log_line(run)
 
 
 def test_a_run_without_methods_says_so() -> None:
     run = a_run()
     run.columns = {}
     run.request = replace(run.request, methods=())
-    assert run_log.line(run).endswith("methods=none")
+    assert engine.log_line(run).endswith("methods=none")

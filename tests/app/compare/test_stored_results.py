@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.compare import run_log, stored_results
-from app.compare.engine import Engine
+from app.compare import stored_results
+from app.compare.engine import Engine, log_line
 from app.compare.follow_ups import duel_of, modality_curves
 from app.compare.runs import Column, Request, Run
 from app.model_info import ModelInfo
@@ -93,7 +93,7 @@ def test_a_curated_example_is_done_at_once_and_complete(no_model: Engine, title:
     assert comparison.decision.encoding.image == run.request.example.image
     assert len(comparison.as_json()) > 1000
     assert comparison.manifest()["model"]["sha256"] == run.stored.card.sha256
-    assert "aml:stored" in run_log.line(run)
+    assert "aml:stored" in log_line(run)
 
 
 def test_the_predicted_class_by_name_and_fewer_rows_beside_the_consensus_are_stored_too(no_model: Engine) -> None:
