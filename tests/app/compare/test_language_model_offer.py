@@ -9,8 +9,8 @@ from threading import Event
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.compare import language_model_offer
-from app.compare.language_model_offer import Download
+from app.compare import controls
+from app.compare.controls import Download
 from explainers.errors import ModelUnavailable
 from explainers.training import artifacts
 from explainers.training.artifacts import own_folder, runnable_narrators, waiting_narrators
@@ -28,15 +28,15 @@ def finished(download: Download) -> None:
 
 
 def page() -> None:
-    from app.compare.language_model_offer import offer
+    from app.compare.controls import offer_language_model
 
-    offer(("cause_phi_smollm2",))
+    offer_language_model(("cause_phi_smollm2",))
 
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Download], AppTest]:
     def opened(download: Download) -> AppTest:
-        monkeypatch.setattr(language_model_offer, "download", lambda: download)
+        monkeypatch.setattr(controls, "download", lambda: download)
         return AppTest.from_function(page, default_timeout=60).run()
 
     return opened
