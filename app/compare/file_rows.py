@@ -1,21 +1,32 @@
-"""Rows from a person's file: scores that another program made, and the marks of people that came with texts.
+"""Files that open on the Compare page: rows of scores and of people's marks, and the view in an export.
 
 A row appears where the input that is explained is one of the file's. The file stays with the session, also while
 another page is shown, until it is replaced or removed.
+
+The content of the file may be pasted as the text, or the file given where rows from a file are.
 """
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import plain_text
-from app.compare.exported_view import open_view, view_of
-from app.compare.state import CompareState, FileRows, RowFile, compare_state
+from app.compare.state import OWN_IMAGE, CompareState, FileRows, RowFile, compare_state
+from app.compare.stored_results import OWN_TEXT, is_image_name, named
 from app.session import value_of
 from explainers.annotations.formats.archives import is_archive, read_archive
 from explainers.annotations.formats.attributions_file import people_spec, read_scores
 from explainers.annotations.formats.items_file import parse_items
 from explainers.datasets.example import Example
+from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable
 from explainers.methods.spec import MethodSpec
+from explainers.results.manifest import strict_json
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
 
 TYPES = ["jsonl", "json", "csv", "tsv", "parquet", "zip", "gz", "tgz"]
 PREFERRED_PART, NAME_LENGTH, LISTED = "test", 60, 3
@@ -27,6 +38,10 @@ HELP = (
 )
 NONE_HERE = "The input above is not in the file. Choose one of its inputs."
 NOTHING = "The file has no scores, and no texts with marks."
+
+JSON = re.compile(r'\s*[\[{]\s*(["\[{]|-?\d[\d.]*\s*(,|\]\s*$))')  # how lists and objects begin
+JSON_AS_TEXT = "The text is JSON and is explained as it stands. A JSON export opens its page only where it is whole."
+NO_IMAGE = "The JSON export does not hold your own image. Give the image again."
 
 
 def controls() -> None:
@@ -146,3 +161,46 @@ def _removed() -> None:
     state = compare_state()
     state.row_file = None
     state.row_files_removed += 1
+
+
+def json_with_view(comparison: "Comparison", view: dict[str, Any]) -> str:
+    """Return the comparison as JSON, with the controls of the page as `view`."""
+    return strict_json({**comparison.as_dict(), "view": view})
+
+
+def view_of(content: str) -> Mapping[str, Any] | None:
+    """Return the `view` of a JSON export; None for everything else."""
+    if not content.lstrip().startswith("{") or '"view"' not in content:
+        return None
+    try:
+        read = parsed_json(content)
+    except DataUnavailable:
+        return None
+    view = read.get("view")
+    return view if isinstance(view, dict) and isinstance(view.get("text"), str) else None
+
+
+def open_view(state: CompareState, view: Mapping[str, Any]) -> None:
+    """Bring back the page with these controls; what is not available here is named, as it is for an address."""
+    model, image = state.controls.model, state.controls.picture
+    state.restore(view)
+    controls, curated = state.controls, named(state.controls.example)
+    own = curated is None or curated.texts != controls.texts
+    state.change(
+        model=controls.model or model,
+        example=OWN_TEXT if own else controls.example,
+        picture=controls.picture if is_image_name(controls.picture) else image,
+    )
+    if controls.picture == OWN_IMAGE:
+        state.note("picture", NO_IMAGE)
+
+
+def text_changed(state: CompareState) -> None:
+    """Takes what a person wrote: a text, or the content of a JSON export."""
+    view = next(filter(None, map(view_of, state.controls.texts)), None)
+    if view is not None:
+        open_view(state, view)
+        return
+    state.text_changed()
+    if any(map(JSON.match, state.controls.texts)):
+        state.note("text", JSON_AS_TEXT)

@@ -21,7 +21,7 @@ from app.compare import (
 )
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
-from app.compare.exported_view import json_with_view
+from app.compare.file_rows import json_with_view
 from app.compare.follow_ups import ModalityCurves
 from app.compare.runs import FollowUp, Run
 from app.compare.state import BOTH_KINDS, compare_state

@@ -13,7 +13,7 @@ import streamlit as st
 
 from app import model_info as models
 from app import plain_text
-from app.compare import exported_view
+from app.compare import file_rows
 from app.compare.state import NO_OTHER, OWN_IMAGE, PREDICTED, TEXTS, CompareState, compare_state
 from app.compare.stored_results import generator_nouns, named, titles
 from app.components import component
@@ -121,7 +121,7 @@ def _texts(input_names: tuple[str, ...], state: CompareState) -> Example:
 
 
 def _text(name: str, field: str, state: CompareState, column: Container | None = None) -> str:
-    typed = partial(exported_view.text_changed, state)
+    typed = partial(file_rows.text_changed, state)
     return (column or st).text_area(name, height=72, **state.widget(field, then=typed)) or ""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app import session
-from app.compare.exported_view import JSON_AS_TEXT, NO_IMAGE, json_with_view, text_changed, view_of
+from app.compare.file_rows import JSON_AS_TEXT, NO_IMAGE, json_with_view, text_changed, view_of
 from app.compare.runs import Run
 from app.compare.state import OWN_IMAGE, CompareState
 from app.compare.stored_results import OWN_TEXT, curated_examples
