@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import page_compat, plain_text
-from app.compare import controls, drawing_options, prompt_editor, question_form, session, views
+from app.compare import controls, drawing_options, question_form, session, views
 from app.compare.state import compare_state
 
 page_compat.navigated()
@@ -14,7 +14,7 @@ engine = session.engine()
 st.title("Which words carry this decision?", anchor=False)
 line = question_form.line()
 question = question_form.question(engine.pool, line)
-prompt_editor.show(line)
+question_form.edit_prompt(line)
 options = controls.controls(engine.pool, question.example, line)
 drawing = drawing_options.drawing_options(question.example, line)
 run = session.run_for(engine, question, options)
