@@ -16,7 +16,7 @@ from app.compare.follow_ups import (
     samples_for,
     units_among,
 )
-from app.compare.interactions import ROW, SHOWN, interactions_html
+from app.compare.measurements import ROW, SHOWN, interactions_html
 from app.compare.runs import FollowUp, Run
 from explainers.attribution.interactions import PairInteractions, coefficient_count
 from explainers.models.meter import Meter
