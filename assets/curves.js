@@ -1,5 +1,5 @@
 // Draws p(class) along the removal and the keeping of the top units, two plots side by side. `data` is described in
-// app/compare/row_numbers.py. Featured methods are in colour with their names at the end; the others are grey until they are
+// app/compare/sheet_rows.py. Featured methods are in colour with their names at the end; the others are grey until they are
 // pointed at or pressed in the list below the plots.
 
 const PANELS = ["removed", "kept"];

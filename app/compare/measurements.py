@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from app import plain_text
-from app.compare import duel, follow_ups, panels, row_numbers, row_order, two_models
+from app.compare import duel, follow_ups, panels, sheet_rows, two_models
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.file_rows import json_with_view
@@ -138,7 +138,7 @@ def show(engine: Engine, run: Run, drawing: DrawingOptions, *, disabled: bool) -
         )
     single = _single_modality(engine, run, kind)
     waits = waits or (single is not None and single.active)
-    row_numbers.show(_curves(run, single.result if single is not None else None, drawing, reverse=reverse))
+    sheet_rows.show_curves(_curves(run, single.result if single is not None else None, drawing, reverse=reverse))
     st.header("Do the methods agree?", anchor=False)
     panels.agreement(run)
     waits = two_models.show(engine, run, drawing) or waits
@@ -177,14 +177,16 @@ def _single_modality(engine: Engine, run: Run, kind: Kind | None) -> FollowUp[Mo
 
 def _curves(run: Run, single: ModalityCurves | None, drawing: DrawingOptions, *, reverse: bool) -> dict[str, Any]:
     """Over both kinds of units or a single one, made again only where something has changed."""
-    featured = row_order.row_order(run, drawing.sort).featured
+    featured = sheet_rows.row_order(run, drawing.sort).featured
 
     def make() -> dict[str, Any]:
         comparison: Comparison = run.comparison()
         units = "units" if run.request.example.image is not None else f"{run.request.settings.name_of_unit}s"
         if single is not None:
             comparison, units = single.applied_to(comparison), PLURALS[single.kind]
-        return row_numbers.payload(comparison, featured=featured, percent=drawing.percent, reverse=reverse, units=units)
+        return sheet_rows.curve_payload(
+            comparison, featured=featured, percent=drawing.percent, reverse=reverse, units=units
+        )
 
     key = (run.settled, single and single.settled, drawing.percent, reverse, featured)
     return run.view("curves", key, make)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import plain_text
-from app.compare import row_order
+from app.compare import sheet_rows
 from app.compare.drawing_options import EVIDENCE, DrawingOptions
 from app.compare.runs import Run
 from app.compare.state import CompareState, compare_state
@@ -177,8 +177,8 @@ def changes(run: Run, sort: str) -> None:
         if sort == EVIDENCE:
             st.button(
                 "Sort again",
-                on_click=row_order.sort_again,
-                disabled=row_order.is_sorted(run, sort),
+                on_click=sheet_rows.sort_again,
+                disabled=sheet_rows.is_sorted(run, sort),
                 key="sort again",
                 help="The rows stay where they are while words are removed. Sorts them by the present answer.",
             )

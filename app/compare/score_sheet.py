@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from app.compare import heat_maps, row_numbers, row_order
+from app.compare import heat_maps, sheet_rows
 from app.compare.drawing_options import DrawingOptions
 from app.compare.heat_maps import (
     LONGEST_LABEL,
@@ -225,7 +225,7 @@ def payload(run: Run, options: DrawingOptions, *, view: str = "rows", narrow: bo
     """Built again only where something visible has changed."""
     texts = {name: row_texts(run, column) for name, column in sheet_columns(run).items()}
     shown = {name: displayed(run, column) for name, column in sheet_columns(run).items()}
-    order = row_order.row_order(run, options.sort)
+    order = sheet_rows.row_order(run, options.sort)
     attributions = tuple(column.attribution for _, column in shown.values())
     key = (options, narrow, view, id(run.whole), tuple(texts.values()), attributions, order, run.settled, run.active)
     return run.view("sheet", key, lambda: _payload(run, options, texts, order) | {"narrow": narrow, "view": view})
@@ -258,7 +258,7 @@ def _payload(run: Run, options: DrawingOptions, texts: dict[str, RowTexts], orde
     # what is no explanation does not stretch the scale that the others share
     scored = [column for _, column in columns.values() if shares_scale(column.spec) or len(columns) == 1]
     strongest = Strongest.of([column.attribution for column in scored if column.attribution is not None])
-    numbers = row_numbers.row_numbers(run)
+    numbers = sheet_rows.row_numbers(run)
     return {
         "labels": labels(run),
         "segments": segments(run),

@@ -11,20 +11,12 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from app import plain_text
-from app.compare import (
-    answer_head,
-    duel,
-    narratives,
-    panels,
-    row_numbers,
-    row_order,
-    score_sheet,
-)
+from app.compare import answer_head, duel, narratives, panels, score_sheet, sheet_rows
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.follow_ups import duel_of
-from app.compare.row_numbers import curve_values
 from app.compare.runs import FollowUp, Lease, Request, Run
+from app.compare.sheet_rows import curve_values
 from app.compare.state import compare_state
 from app.compare.views import how
 from app.components import component, newest
@@ -120,14 +112,14 @@ def _curves(shown: Shown) -> None:
         return
 
     def make() -> dict[str, Any]:
-        featured = row_order.row_order(run, "").featured
+        featured = sheet_rows.row_order(run, "").featured
         units = "units" if run.request.example.image is not None else "words"
-        data = row_numbers.payload(run.comparison(), featured=featured, percent=20, reverse=False, units=units)
+        data = sheet_rows.curve_payload(run.comparison(), featured=featured, percent=20, reverse=False, units=units)
         named = renamed(of_step(data, "lines", shown.state), "lines", shown.name)
         return named | {"lines": [*named["lines"], *lines_of(shown.people)]}
 
     key = (run.settled, run.active, shown.name, shown.state, tuple(person.settled for person in shown.people))
-    row_numbers.show(run.view("reading curves", key, make))
+    sheet_rows.show_curves(run.view("reading curves", key, make))
 
 
 def lines_of(people: tuple[Run, ...]) -> list[dict[str, Any]]:

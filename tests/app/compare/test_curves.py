@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.compare.row_numbers import payload
 from app.compare.runs import Run
+from app.compare.sheet_rows import curve_payload
 from explainers.methods.registry import method_spec
 from explainers.results.comparison import Comparison
 
@@ -22,7 +22,7 @@ def comparison(ran: Ran) -> Comparison:
 
 def curves(comparison: Comparison, **options: Any) -> dict[str, Any]:
     defaults: dict[str, Any] = {"featured": ("lime",), "percent": 20, "reverse": False, "units": "words"}
-    return payload(comparison, **{**defaults, **options})
+    return curve_payload(comparison, **{**defaults, **options})
 
 
 def test_every_method_has_a_line_and_the_featured_ones_are_marked(comparison: Comparison) -> None:

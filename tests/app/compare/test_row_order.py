@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.compare import row_order, runs
+from app.compare import runs, sheet_rows
 from app.compare.drawing_options import USUAL
 from app.compare.runs import Run
 from app.compare.state import CompareState, RowOrder
@@ -20,7 +20,7 @@ METHODS = ("integrated_gradients", "lime", "kernel_shap", "occlusion", "gradient
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> CompareState:
     state = CompareState()
-    monkeypatch.setattr(row_order, "compare_state", lambda: state)
+    monkeypatch.setattr(sheet_rows, "compare_state", lambda: state)
     return state
 
 
@@ -33,12 +33,12 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
         differs=(("gradient_x_input", (1,)),),
         random=("occlusion", "integrated_gradients"),
     )
-    monkeypatch.setattr(row_order, "answer_of", lambda _run: answer)
+    monkeypatch.setattr(sheet_rows, "answer_of", lambda _run: answer)
 
 
 @pytest.mark.usefixtures("session", "answered")
 def test_rows_stand_by_groups_and_open_with_consensus_supported_differing_and_random(ran: Ran) -> None:
-    methods, featured, titles, _ = row_order.row_order(ran(methods=METHODS), "")
+    methods, featured, titles, _ = sheet_rows.row_order(ran(methods=METHODS), "")
     groups = ("kernel_shap", "lime", "gradient_x_input", "occlusion", "integrated_gradients")
     assert methods == (CONSENSUS, *groups, "random")
     assert featured == {CONSENSUS, "kernel_shap", "gradient_x_input", "lime", "random"}
@@ -48,8 +48,8 @@ def test_rows_stand_by_groups_and_open_with_consensus_supported_differing_and_ra
 @pytest.mark.usefixtures("session", "answered")
 def test_the_usual_order_and_a_metric_can_be_chosen(ran: Ran) -> None:
     run = ran(methods=METHODS)
-    assert row_order.row_order(run, USUAL).methods == (CONSENSUS, *METHODS)
-    by_metric = row_order.row_order(run, "aopc_c").methods[1:]
+    assert sheet_rows.row_order(run, USUAL).methods == (CONSENSUS, *METHODS)
+    by_metric = sheet_rows.row_order(run, "aopc_c").methods[1:]
     values = [run.result(name).metrics["aopc_c"] for name in by_metric]  # type: ignore[union-attr]
     assert values == sorted(values, reverse=True)
 
@@ -58,29 +58,29 @@ def test_the_usual_order_and_a_metric_can_be_chosen(ran: Ran) -> None:
 def test_the_order_stays_while_words_are_removed_and_follows_when_asked(
     ran: Ran, session: CompareState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = row_order.row_order(ran(methods=METHODS), "")
+    before = sheet_rows.row_order(ran(methods=METHODS), "")
     other = Answer("supported", supported=("occlusion", *METHODS[:3], METHODS[4]))
-    monkeypatch.setattr(row_order, "answer_of", lambda _run: other)
+    monkeypatch.setattr(sheet_rows, "answer_of", lambda _run: other)
     run = ran(methods=METHODS, removed=(1,))
-    kept = row_order.row_order(run, "")
+    kept = sheet_rows.row_order(run, "")
     assert (kept.methods, kept.featured) == (before.methods, before.featured)
     assert kept.groups["lime"]["title"] == f"{before.groups['lime']['title']}, in the earlier answer"
     assert {name for name, group in kept.groups.items() if not group["title"]} == {
         name for name, group in before.groups.items() if not group["title"]
     }
     assert CONSENSUS in kept.groups
-    assert not row_order.is_sorted(run, "")
-    row_order.sort_again()
-    assert row_order.row_order(run, "").methods[1] == "occlusion"
-    assert row_order.is_sorted(run, "")
+    assert not sheet_rows.is_sorted(run, "")
+    sheet_rows.sort_again()
+    assert sheet_rows.row_order(run, "").methods[1] == "occlusion"
+    assert sheet_rows.is_sorted(run, "")
 
 
 def test_before_all_methods_are_done_the_order_is_the_usual_one_and_not_kept(ran: Ran, session: CompareState) -> None:
     run = ran(methods=METHODS)
     run.status = "running"
-    order: RowOrder = row_order.row_order(run, "")
+    order: RowOrder = sheet_rows.row_order(run, "")
     assert order.methods == (CONSENSUS, *METHODS)
-    assert len(order.featured) == row_order.FEATURED + 2
+    assert len(order.featured) == sheet_rows.FEATURED + 2
     assert session.row_order is None
 
 
@@ -88,7 +88,7 @@ def test_before_all_methods_are_done_the_order_is_the_usual_one_and_not_kept(ran
 def test_rows_do_not_change_places_while_a_metric_comes_in(ran: Ran) -> None:
     run = ran(methods=METHODS)
     run.status = "running"
-    assert row_order.row_order(run, "aopc_c").methods == (CONSENSUS, *METHODS)
+    assert sheet_rows.row_order(run, "aopc_c").methods == (CONSENSUS, *METHODS)
 
 
 @pytest.mark.usefixtures("answered", "session")
@@ -98,18 +98,18 @@ def test_an_order_without_all_methods_stays_too_until_the_rest_is_done(
     short, without, rest = ran(methods=METHODS), ran(methods=METHODS, removed=(1,)), ran(methods=METHODS)
     with monkeypatch.context() as patch:
         patch.setattr(Comparison, "lacks_methods", property(lambda _comparison: True))
-        before = row_order.row_order(short, "")
+        before = sheet_rows.row_order(short, "")
         assert before.methods[1] == "kernel_shap"
     other = Answer("supported", supported=("occlusion", *METHODS[:3], METHODS[4]))
-    monkeypatch.setattr(row_order, "answer_of", lambda _run: other)
+    monkeypatch.setattr(sheet_rows, "answer_of", lambda _run: other)
     for status in ("running", "done"):
         without.status = cast(Any, status)
-        assert row_order.row_order(without, "").methods == before.methods
+        assert sheet_rows.row_order(without, "").methods == before.methods
     rest.status = "running"
-    assert row_order.row_order(rest, "") == before
+    assert sheet_rows.row_order(rest, "") == before
     rest.status = "done"
-    assert row_order.row_order(rest, "").methods[1] == "occlusion"
-    assert row_order.row_order(without, "").methods[1] == "occlusion"
+    assert sheet_rows.row_order(rest, "").methods[1] == "occlusion"
+    assert sheet_rows.row_order(without, "").methods[1] == "occlusion"
 
 
 def test_an_answer_is_made_once_per_state_of_the_results(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,5 +130,5 @@ def test_weights_that_a_person_has_picked_are_shown_in_full() -> None:
     specs = [METHODS_KNOWN.get(name) for name in ("integrated_gradients", "lime", "kernel_shap", "aml", "random")]
     specs.insert(4, METHODS_KNOWN.get("aml").variant("mine"))
     run = cast(Any, SimpleNamespace(columns={spec.id: SimpleNamespace(spec=spec) for spec in specs}))
-    shown = row_order.featured(run, ["lime"], tuple(run.columns))
+    shown = sheet_rows.featured(run, ["lime"], tuple(run.columns))
     assert shown == {"lime", "aml:mine", "integrated_gradients", "random"}
