@@ -1,10 +1,11 @@
-"""With "Guess first" a person marks the units that matter to them before any explanation is shown.
+"""With "Guess first" a person marks the units that matter to them before any explanation is shown, and is compared.
 
 The marks belong to a model, an input and a kind of unit, and are forgotten when one of these changes.
 """
 
+import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -15,11 +16,19 @@ from app.compare.state import Guess, compare_state
 from app.components import component, newest
 from app.session import sent_by
 from explainers.datasets.example import Example
-from explainers.report.guess import guess_sentence
+from explainers.methods.registry import method_spec
+from explainers.metrics.faithfulness import decisive_metrics
+from explainers.metrics.spec import MetricSpec
+from explainers.report.text import decimals
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
+    from explainers.results.events import MethodResult
 
 WAITING_FOR_METHODS = "{} compared when all methods are done."
 HELP = "Mark what you think matters before you see any explanation. Your order then becomes a row among the methods."
 MARK = "Which {0} decide? Mark them, the most important first. Then see what the methods say."
+ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def switch() -> None:
@@ -109,3 +118,47 @@ def place(run: Run) -> str:
     return (guess_sentence(run.comparison()) if done else "") or WAITING_FOR_METHODS.format(
         "Your order is" if run.request.guess else "People's marks are"
     )
+
+
+def guess_sentence(comparison: "Comparison") -> str:
+    """Its metrics and its places among the methods that may lead; empty without an order, or without its metrics."""
+    given = [result for result in comparison.results if method_spec(result.attribution.method).is_given]
+    return " ".join(filter(None, (_sentence(comparison, result) for result in given)))
+
+
+def _sentence(comparison: "Comparison", guess: "MethodResult") -> str:
+    name = method_spec(guess.attribution.method).name
+    metrics = [metric for metric in decisive_metrics() if _defined(metric, guess)]
+    places = [_place(metric, guess, _rivals(comparison, metric)) for metric in metrics]
+    return f"{name}: {'; '.join(places)}." if places else ""
+
+
+def _defined(metric: MetricSpec, result: "MethodResult") -> bool:
+    return not math.isnan(result.metrics.get(metric.id, math.nan))
+
+
+def _rivals(comparison: "Comparison", metric: MetricSpec) -> list["MethodResult"]:
+    """Those that may lead and answered for the explained class; a single random order is none."""
+    specs = {result.attribution.method: method_spec(result.attribution.method) for result in comparison.results}
+    return [
+        result
+        for result in comparison.results
+        if (spec := specs[result.attribution.method]).comparable
+        and not spec.is_random
+        and result.attribution.label == comparison.decision.label
+        and _defined(metric, result)
+    ]
+
+
+def _place(metric: MetricSpec, guess: "MethodResult", rivals: list["MethodResult"]) -> str:
+    """Shared places count as the better one."""
+    value = metric.sign * guess.metrics[metric.id]
+    place = 1 + sum(metric.sign * rival.metrics[metric.id] > value for rival in rivals)
+    text = f"{metric.name} {decimals(guess.metrics[metric.id])}"
+    return f"{text}, {ordinal(place)} of {len(rivals) + 1}" if rivals else text
+
+
+def ordinal(number: int) -> str:
+    """ "1st", "2nd", "3rd", "11th"."""
+    ending = "th" if 10 <= number % 100 <= 20 else ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"

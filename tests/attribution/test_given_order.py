@@ -3,12 +3,12 @@ from math import nan
 
 import pytest
 
+from app.compare.guess import guess_sentence, ordinal
 from explainers.api import explain
 from explainers.attribution.given import GUESS, GivenOrder, guess_spec
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS, check_applicable, default_methods, groups, method_spec, select
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.guess import guess_sentence, ordinal
 
 TEXT = "the film was not good"
 
