@@ -5,6 +5,7 @@ from math import exp
 import numpy as np
 import pytest
 
+from app.compare.duel import duel_sentence, no_duel_sentence
 from explainers.api import explain
 from explainers.comparison.answer import answered
 from explainers.comparison.decision import card_of
@@ -21,7 +22,6 @@ from explainers.comparison.duel import (
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
-from explainers.report.duel import duel_sentence, no_duel_sentence
 from explainers.results.answer import Answer, Null
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
