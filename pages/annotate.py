@@ -2,7 +2,7 @@
 
 from app import page_compat
 from app.annotate import page
-from app.annotate.state import annotate_state
+from app.annotate.session import annotate_state
 from app.login.gate import current_account
 from app.session import model_pool
 

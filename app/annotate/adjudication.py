@@ -32,8 +32,7 @@ from app.annotate.payload import (
     suggestion,
 )
 from app.annotate.projects import TITLES, Project
-from app.annotate.session import attempt
-from app.annotate.state import Adjudication, Reply, annotate_state
+from app.annotate.session import Adjudication, Reply, annotate_state, attempt
 from app.components import component, newest
 from app.session import put, sent_by, value_of
 from app.store import Store

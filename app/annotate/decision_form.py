@@ -19,8 +19,7 @@ from app import plain_text
 from app.annotate.decisions import OwnerDecision
 from app.annotate.disputes import Dispute, decided_answer, options, title, values, words
 from app.annotate.payload import TaskQuestion, cells, image, prediction, segments, suggestion
-from app.annotate.session import attempt
-from app.annotate.state import annotate_state
+from app.annotate.session import annotate_state, attempt
 from app.components import component, newest
 from app.session import value_of
 from explainers.annotations.judged import marks_of

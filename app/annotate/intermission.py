@@ -21,7 +21,7 @@ from app.annotate.answers import Confirmation
 from app.annotate.decisions import as_annotations, histories
 from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
-from app.annotate.state import Reply, annotate_state
+from app.annotate.session import Reply, annotate_state
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
 from explainers.annotations.opinions import marks_archive, marks_csv, marks_name

@@ -16,8 +16,7 @@ from app.annotate.preparation import Preparer
 from app.annotate.project_form import new_project
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.results_view import results_view
-from app.annotate.session import PARAMETER, AnnotateVisitor, attempt
-from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, annotate_state
+from app.annotate.session import PARAMETER, PEOPLE, RESULTS, SETTINGS, WORK, AnnotateVisitor, annotate_state, attempt
 from app.annotate.tables import method_name
 from app.annotate.workbench import AHEAD, annotate
 from app.database.connections import StoreUnavailable

@@ -24,7 +24,7 @@ from app.annotate.data_files import (
 )
 from app.annotate.preparation import Preparer
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
-from app.annotate.state import annotate_state
+from app.annotate.session import annotate_state
 from app.login.gate import Account
 from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import ModelPool

@@ -18,7 +18,7 @@ from app.annotate.intermission import (
 from app.annotate.payload import PREDICTION_HIDDEN, TaskQuestion, payload
 from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
-from app.annotate.state import Reply, annotate_state
+from app.annotate.session import Reply, annotate_state
 from app.components import component, newest
 from app.session import sent_by
 from app.store import Store

@@ -9,18 +9,10 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app.annotate import (
-    adjudication,
-    answers,
-    assignment,
-    decisions,
-    people,
-    projects,
-    session,
-)
+from app.annotate import adjudication, answers, assignment, decisions, people, projects, session
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project, ProjectSpec
-from app.annotate.state import RESULTS, AnnotateControls, AnnotateState
+from app.annotate.session import RESULTS, AnnotateControls, AnnotateState
 from app.annotate.tables import ItemRow
 from app.login.gate import ANYBODY
 from app.store import URL_VARIABLE

@@ -19,7 +19,7 @@ from app.annotate.payload import GUIDE
 from app.annotate.preparation import Preparer
 from app.annotate.projects import ORDER, ProjectSpec
 from app.annotate.results_view import UNPREPARED
-from app.annotate.state import RESULTS
+from app.annotate.session import RESULTS
 from app.annotate.workbench import NO_REASON
 from app.login.gate import ANYBODY
 from app.model_info import ModelInfo
