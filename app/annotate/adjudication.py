@@ -23,8 +23,7 @@ from app.annotate.decision_form import (
     show_input,
     store_chosen,
 )
-from app.annotate.decisions import OwnerDecision, histories
-from app.annotate.disputes import Dispute, marks, title, values, words
+from app.annotate.disputes import Dispute, OwnerDecision, histories, marks, title, values, words
 from app.annotate.payload import (
     image,
     prediction,

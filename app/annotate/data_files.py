@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from app.annotate import answers, projects
 from app.annotate.answers import Confirmation, usable
-from app.annotate.decisions import LONGEST_ORIGIN, origin_and_owner
+from app.annotate.disputes import LONGEST_ORIGIN, origin_and_owner
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import (
     DECIDED_BY,

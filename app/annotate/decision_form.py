@@ -16,8 +16,7 @@ from typing import Any, cast
 import streamlit as st
 
 from app import plain_text
-from app.annotate.decisions import OwnerDecision
-from app.annotate.disputes import Dispute, decided_answer, options, title, values, words
+from app.annotate.disputes import Dispute, OwnerDecision, decided_answer, options, title, values, words
 from app.annotate.payload import TaskQuestion, cells, image, prediction, segments, suggestion
 from app.annotate.session import annotate_state, attempt
 from app.components import component, newest

@@ -18,7 +18,7 @@ from app.annotate import (
     people,
 )
 from app.annotate.answers import Confirmation
-from app.annotate.decisions import as_annotations, histories
+from app.annotate.disputes import as_annotations, histories
 from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
 from app.annotate.session import Reply, annotate_state

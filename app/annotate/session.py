@@ -9,8 +9,7 @@ import streamlit as st
 from app import plain_text
 from app.annotate import people
 from app.annotate.answers import Stored
-from app.annotate.decisions import Decided, OwnerDecision, decide
-from app.annotate.disputes import Dispute
+from app.annotate.disputes import Decided, Dispute, OwnerDecision, decide
 from app.annotate.payload import TaskQuestion
 from app.annotate.people import Guest, Tries
 from app.annotate.preparation import Preparer

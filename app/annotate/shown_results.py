@@ -13,15 +13,8 @@ import streamlit as st
 from numpy.typing import NDArray
 from sqlalchemy import func, select
 
-from app.annotate import (
-    answers,
-    decisions,
-    disputes,
-    items,
-    results,
-)
-from app.annotate.decisions import Decided, OwnerDecision
-from app.annotate.disputes import Dispute
+from app.annotate import answers, disputes, items, results
+from app.annotate.disputes import Decided, Dispute, OwnerDecision
 from app.annotate.projects import Project
 from app.annotate.results import ItemState, TaskAgreement, faithfulness
 from app.annotate.tables import AnswerRow, DecisionRow, ProjectRow
@@ -214,7 +207,7 @@ def gold_results(store: Store, project: Project, shown: ShownResults) -> GoldRes
 @st.cache_resource(show_spinner="Comparing the methods with people", max_entries=MOST_KEPT)
 def _gold(salt: str, at: Revision, decided: int, _store: Store, _project: Project, _shown: ShownResults) -> GoldResults:
     """Return the results; `decided` is the number of the newest decision."""
-    marks = gold_marks(_shown.states, decisions.histories(_store, _project))
+    marks = gold_marks(_shown.states, disputes.histories(_store, _project))
     return GoldResults(
         support(_shown.states, marks),
         against_people(_shown.states, marks, _project.spec.methods),

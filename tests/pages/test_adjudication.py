@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app.annotate import adjudication, answers, assignment, decisions, people, projects, session
+from app.annotate import adjudication, answers, assignment, disputes, people, projects, session
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.session import RESULTS, AnnotateControls, AnnotateState
@@ -56,10 +56,10 @@ def page(small: None, opened: Callable[..., Any], tmp_path: Path, monkeypatch: p
     session.annotation_store().close()
 
 
-def stored(task: Task) -> list[list[decisions.OwnerDecision]]:
+def stored(task: Task) -> list[list[disputes.OwnerDecision]]:
     store = session.annotation_store()
     (project,) = projects.projects(store, ANYBODY)
-    return [list(own) for (_, decided_task), own in decisions.histories(store, project).items() if decided_task == task]
+    return [list(own) for (_, decided_task), own in disputes.histories(store, project).items() if decided_task == task]
 
 
 def choose(page: Any, task: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, assignment, decisions, disputes, items, people, projects, results
+from app.annotate import answers, assignment, disputes, items, people, projects, results
 from app.annotate.adjudication import Adjudication, read_decision, titled
 from app.annotate.answers import Confirmation, usable
 from app.annotate.data_files import create_with_annotations
@@ -162,7 +162,7 @@ def test_a_decision_on_marks_names_their_class(
             read_decision(adjudication, {**sent, "label": label})
     adjudication.store_decision(FIRST, "A1", "negative")
     number = adjudication.dispute.state.number
-    assert decisions.histories(annotation_store, annotated)[number, "mark"][0].own_class == "negative"
+    assert disputes.histories(annotation_store, annotated)[number, "mark"][0].own_class == "negative"
     known = items.all_items(annotation_store, annotated.id)
     (decided,) = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
     assert decided.own_class == "negative"
@@ -184,10 +184,10 @@ def test_a_later_decision_replaces_an_earlier_one_and_both_are_downloaded(
     annotation_store: Store, annotated: Project, differing: Differing
 ) -> None:
     number = differing["mark"][0].state.number
-    decisions.decide(annotation_store, annotated, (number, "mark"), FIRST, "A1", "Ada")
-    decisions.decide(annotation_store, annotated, (number, "mark"), BOTH, "changed", "Bob")
-    decisions.decide(annotation_store, annotated, (number, "rate"), DIFFERENT["rate"][0], "A1")
-    history = decisions.histories(annotation_store, annotated)
+    disputes.decide(annotation_store, annotated, (number, "mark"), FIRST, "A1", "Ada")
+    disputes.decide(annotation_store, annotated, (number, "mark"), BOTH, "changed", "Bob")
+    disputes.decide(annotation_store, annotated, (number, "rate"), DIFFERENT["rate"][0], "A1")
+    history = disputes.histories(annotation_store, annotated)
     assert [(decision.answer, decision.by) for decision in history[number, "mark"]] == [(FIRST, "Ada"), (BOTH, "Bob")]
     known = items.all_items(annotation_store, annotated.id)
     decided = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
@@ -205,7 +205,7 @@ def test_decisions_come_back_as_decisions(
     annotation_store: Store, annotated: Project, differing: Differing, format: ExportFormat
 ) -> None:
     for task, listed in differing.items():
-        decisions.decide(annotation_store, annotated, (listed[0].state.number, task), DIFFERENT[task][1], "A2", "Ada")
+        disputes.decide(annotation_store, annotated, (listed[0].state.number, task), DIFFERENT[task][1], "A2", "Ada")
     known = items.all_items(annotation_store, annotated.id)
     given = all_annotations(annotation_store, annotated, known)
     content = format.write([item for _, item, _ in known.values()], given)
@@ -215,7 +215,7 @@ def test_decisions_come_back_as_decisions(
     spec = ProjectSpec("Again", "small", tasks=annotated.tasks, methods=annotated.spec.methods, narrators=("cause",))
     again = create_with_annotations(annotation_store, spec, read.items, kept, ANYBODY)
     assert set(people.names(annotation_store, again.id).values()) == {"A1", "A2"}
-    history = decisions.histories(annotation_store, again)
+    history = disputes.histories(annotation_store, again)
     assert {task: own[-1].answer for (_, task), own in history.items()} == {
         task: both[1] for task, both in DIFFERENT.items()
     }
@@ -235,22 +235,22 @@ def test_a_decision_that_is_sent_twice_is_stored_once(
 ) -> None:
     marks = differing["mark"][0].state.number, differing["mark"][0].task
     for _ in range(2):
-        decisions.decide(annotation_store, annotated, marks, FIRST, "A1", "Ada", seen=0)
-    assert len(decisions.histories(annotation_store, annotated)[marks]) == 1
+        disputes.decide(annotation_store, annotated, marks, FIRST, "A1", "Ada", seen=0)
+    assert len(disputes.histories(annotation_store, annotated)[marks]) == 1
     with pytest.raises(ExplanationError, match="a newer decision"):
-        decisions.decide(annotation_store, annotated, marks, BOTH, "A2", "Bob", seen=0)
-    decisions.decide(annotation_store, annotated, marks, BOTH, "A2", "Bob", seen=1)
-    assert [history.by for history in decisions.histories(annotation_store, annotated)[marks]] == ["Ada", "Bob"]
+        disputes.decide(annotation_store, annotated, marks, BOTH, "A2", "Bob", seen=0)
+    disputes.decide(annotation_store, annotated, marks, BOTH, "A2", "Bob", seen=1)
+    assert [history.by for history in disputes.histories(annotation_store, annotated)[marks]] == ["Ada", "Bob"]
 
 
 @pytest.mark.parametrize("comment", ["A1", "A1; decided by Ada", "decided by Ada", ""])
 def test_the_comment_of_a_decision_says_whose_it_is(comment: str) -> None:
-    origin, by = decisions.origin_and_owner(comment)
-    assert decisions.OwnerDecision(FIRST, origin, by, 0.0).comment == comment
+    origin, by = disputes.origin_and_owner(comment)
+    assert disputes.OwnerDecision(FIRST, origin, by, 0.0).comment == comment
     assert by == ("Ada" if "Ada" in comment else "")
 
 
 def test_a_decision_on_a_deleted_project_is_a_sentence(annotation_store: Store, annotated: Project) -> None:
     projects.remove(annotation_store, annotated.id)
     with pytest.raises(ExplanationError, match="was deleted"):
-        decisions.decide(annotation_store, annotated, (1, "mark"), FIRST, "A1")
+        disputes.decide(annotation_store, annotated, (1, "mark"), FIRST, "A1")

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event
 
-from app.annotate import answers, assignment, decisions, people, projects
+from app.annotate import answers, assignment, disputes, people, projects
 from app.annotate.answers import usable
 from app.annotate.data_files import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
@@ -56,7 +56,7 @@ def test_the_class_of_marks_and_of_decisions_is_kept(annotation_store: Store) ->
     decided = replace(given, annotator=DECIDED_BY, own_class="positive", comment="changed")
     project = made(annotation_store, given, decided)
     (stored,) = answers.annotations(annotation_store, project)
-    ((history,),) = decisions.histories(annotation_store, project).values()
+    ((history,),) = disputes.histories(annotation_store, project).values()
     assert (stored.own_class, history.own_class) == ("negative", "positive")
 
 

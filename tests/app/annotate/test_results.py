@@ -4,16 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import (
-    answers,
-    assignment,
-    decisions,
-    items,
-    people,
-    projects,
-    results,
-    shown_results,
-)
+from app.annotate import answers, assignment, disputes, items, people, projects, results, shown_results
 from app.annotate.answers import Confirmation
 from app.annotate.data_files import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
@@ -162,7 +153,7 @@ def test_a_guess_that_is_changed_once_more_was_shown_does_not_count() -> None:
 def test_a_decision_takes_the_place_of_the_majority(shown: Shown) -> None:
     """The first of three words alone: occlusion scores the words 1, 2, 0 and misses it."""
     number = shown[0]["item 0"].number
-    earlier, newest = (decisions.OwnerDecision(marked, "A1", "", 0.0) for marked in (BOTH, FIRST))
+    earlier, newest = (disputes.OwnerDecision(marked, "A1", "", 0.0) for marked in (BOTH, FIRST))
     marks = shown_results.gold_marks(shown[0], {(number, "mark"): (earlier, newest), (number, "rate"): (earlier,)})
     assert {name: mark.truth.tolist() for name, mark in marks.items()} == {
         "item 0": [True, False, False],
@@ -218,7 +209,7 @@ def test_a_decision_for_another_class_says_nothing_about_the_models(
 ) -> None:
     annotations = answers.annotations(annotation_store, opposed)
     states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
-    decision = decisions.OwnerDecision(FIRST, "A1", "", 0.0, own_class)
+    decision = disputes.OwnerDecision(FIRST, "A1", "", 0.0, own_class)
     marks = shown_results.gold_marks(states, {(states["item 2"].number, "mark"): (decision,)})
     assert len(marks) == items_with_gold
 

@@ -4,16 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import (
-    answers,
-    assignment,
-    decisions,
-    items,
-    people,
-    projects,
-    results,
-    shown_results,
-)
+from app.annotate import answers, assignment, disputes, items, people, projects, results, shown_results
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project
 from app.annotate.shown_results import MOST_KEPT
@@ -69,7 +60,7 @@ def test_a_decision_changes_the_gold_marks_and_nothing_else(
     gold = shown_results.gold_results(annotation_store, project, first)
     assert shown_results.gold_results(annotation_store, project, first) is gold
     number = first.states["item 0"].number
-    decisions.decide(annotation_store, project, (number, "mark"), Marked((Span(2, 6),)), "changed")
+    disputes.decide(annotation_store, project, (number, "mark"), Marked((Span(2, 6),)), "changed")
     assert shown_results.shown_results(annotation_store, project) is first
     after = shown_results.gold_results(annotation_store, project, first)
     # integrated gradients score the words 0, 1, 2: of "a" they say nothing, of "fine" the second best

@@ -5,7 +5,7 @@ from threading import Barrier, Thread
 
 from sqlalchemy import text
 
-from app.annotate import answers, assignment, decisions, people, projects
+from app.annotate import answers, assignment, disputes, people, projects
 from app.annotate.answers import Confirmation
 from app.annotate.projects import ProjectSpec
 from app.login.gate import ANYBODY
@@ -51,7 +51,7 @@ def test_annotations_of_a_version_without_classes_go_on(database: str, opened: C
     annotator = people.annotator(first, project.id, "account ")
     item = assignment.current_item(first, project.id, annotator) or 0
     answers.confirm(first, project, annotator, Confirmation(item, "mark", 1, MARKED))
-    decisions.decide(first, project, (item, "mark"), MARKED, "A1")
+    disputes.decide(first, project, (item, "mark"), MARKED, "A1")
     with first.begin() as session:
         for table, column in (
             ("annotation_answers", "own_class"),
@@ -64,6 +64,6 @@ def test_annotations_of_a_version_without_classes_go_on(database: str, opened: C
     assert listed.spec.maps_to_rank == projects.MOST_METHODS  # all maps, as when it was made
     answers.confirm(later, listed, annotator, Confirmation(item, "mark", 2, MARKED, own_class="negative"))
     assert [annotation.own_class for annotation in answers.annotations(later, listed)] == ["", "negative"]
-    decisions.decide(later, listed, (item, "mark"), MARKED, "A1", own_class="positive")
-    ((history,),) = [decisions.histories(later, listed).values()]
+    disputes.decide(later, listed, (item, "mark"), MARKED, "A1", own_class="positive")
+    ((history,),) = [disputes.histories(later, listed).values()]
     assert [decision.own_class for decision in history] == ["", "positive"]
