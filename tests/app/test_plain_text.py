@@ -179,7 +179,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "which",
     ),
     "app/train/form.py": (
-        "' '.join(filter(None, (first, fit_time.line(jobs, pool, spec, texts))))",
+        "' '.join(filter(None, (first, fit_time_line(jobs, pool, spec, texts))))",
         "recipe.__doc__",
         "about_seed.label",
         "about_seed.meaning",

@@ -10,7 +10,7 @@ import pytest
 
 from app import model_info as models
 from app.model_pool import ModelPool
-from app.train import fit_time, form, processes, texts_form, view
+from app.train import form, processes, texts_form, view
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.installation import STORE_VARIABLE
@@ -323,9 +323,9 @@ def test_what_a_language_model_costs_is_said_before_its_first_training(train: Tr
     texts = [Example(f"text {number}") for number in range(20)]
 
     def expected(model: str) -> str:
-        return fit_time.line(train.jobs, ModelPool(), FitSpec("aml", model), texts)
+        return form.fit_time_line(train.jobs, ModelPool(), FitSpec("aml", model), texts)
 
-    assert expected("owner/model:sst2") == fit_time.LANGUAGE_MODEL
+    assert expected("owner/model:sst2") == form.LANGUAGE_MODEL
     assert expected("small") == ""
     train.start().over()
     assert expected("small").startswith("About ")
@@ -343,13 +343,13 @@ def test_a_step_on_the_loaded_model_tells_how_long_a_training_takes(
         return pace
 
     def timed() -> None:
-        fit_time._worker().submit(lambda: None).result(PATIENCE)  # what began before is done
+        form._worker().submit(lambda: None).result(PATIENCE)  # what began before is done
 
     monkeypatch.setattr(fit, "measured_pace", measured)
     monkeypatch.setattr(ModelPool, "loaded", lambda _pool, _name: bert)
-    fit_time._begun.clear()
+    form._begun.clear()
     train.write(TEXTS).name("mine")
-    assert fit_time.TIMING in train.texts
+    assert form.TIMING in train.texts
     go.set()
     timed()
     train.run()
