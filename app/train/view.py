@@ -19,8 +19,7 @@ from app.store import Job, Store
 from app.train import processes
 from app.train.job_list import JobList, waiting
 from app.train.jobs import EXPLAINERS, Jobs, Overview
-from app.train.log import Log, pace, read
-from app.train.outcome import curves, result, title
+from app.train.outcome import Log, curves, pace, read, result, title
 from app.train.state import train_state
 from app.train.submission import own_weights
 from app.train.supervisor import card

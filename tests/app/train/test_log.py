@@ -6,7 +6,7 @@ import pytest
 
 from app.store import Job
 from app.train import outcome, view
-from app.train.log import LOG, Epoch, Log, pace, read
+from app.train.outcome import LOG, Epoch, Log, pace, read
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.text import duration
 from explainers.training import loop

@@ -6,8 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 def page(metrics: dict[str, float], epochs: int = 2, steps: int = 2) -> None:
     from app.store import Job
-    from app.train.log import Epoch, Log
-    from app.train.outcome import curves
+    from app.train.outcome import Epoch, Log, curves
 
     terms = {name: {step: 0.5 / step for step in range(1, steps + 1)} for name in ("L_p", "total")}
     log = Log(steps=2, terms=terms, epochs=[Epoch(number, 2, 1.0, metrics, ()) for number in range(1, epochs + 1)])
