@@ -20,6 +20,7 @@ from app.login.gate import ANYBODY, Account
 from app.operations.status import Watch
 from app.store import Job, JobKind, Store
 from app.train import processes
+from app.train.processes import Supervisor, card
 from app.train.submission import (
     checked,
     discard,
@@ -28,7 +29,6 @@ from app.train.submission import (
     remove_leftovers,
     written,
 )
-from app.train.supervisor import Supervisor, card
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.training.spec import FitSpec

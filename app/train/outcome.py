@@ -19,8 +19,8 @@ from app import plain_text
 from app.components import coefficients
 from app.plain_text import Bold
 from app.store import Job
+from app.train.processes import card
 from app.train.submission import own_weights
-from app.train.supervisor import card
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec

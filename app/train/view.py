@@ -20,9 +20,9 @@ from app.train import processes
 from app.train.job_list import JobList, waiting
 from app.train.jobs import EXPLAINERS, Jobs, Overview
 from app.train.outcome import Log, curves, pace, read, result, title
+from app.train.processes import card
 from app.train.state import train_state
 from app.train.submission import own_weights
-from app.train.supervisor import card
 from explainers.errors import ExplanationError
 from explainers.report.text import duration
 

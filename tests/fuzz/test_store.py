@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.store import Store
-from app.train import processes, submission, supervisor
+from app.train import processes, submission
 from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
@@ -120,7 +120,7 @@ class Trainings:
     def check(self) -> None:
         """What holds after every step."""
         jobs = self.jobs.all()
-        assert len(self.system.running) <= supervisor.AT_ONCE
+        assert len(self.system.running) <= processes.AT_ONCE
         for job in jobs:
             assert (job.finished is None) == job.active
             assert bool(job.error) <= (job.status == "failed")
@@ -142,7 +142,7 @@ class Trainings:
 def test_trainings_survive_every_order(steps: list[tuple[str, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv(STORE_VARIABLE, folder)
-        patch.setattr(supervisor, "GRACE", 0.0)
+        patch.setattr(processes, "GRACE", 0.0)
         system = Processes()
         for name in ("start", "alive", "group_alive", "number_of", "end"):
             patch.setattr(processes, name, getattr(system, name))

@@ -15,7 +15,7 @@ import pytest
 from app.database import connections
 from app.database.connections import StoreUnavailable
 from app.store import Job, Store
-from app.train import processes, submission, supervisor
+from app.train import processes, submission
 from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.training.spec import FitSpec
@@ -83,7 +83,7 @@ def test_a_training_is_queued_carried_out_resumed_and_deleted(app: App) -> None:
     assert (failed.status, failed.exit_code, failed.error) == ("failed", 1, "It stopped.")
     jobs.resume(1)
     (done,) = over(jobs)
-    assert (done.status, done.exit_code, supervisor.card(done)) == ("done", 0, {"a": 1})
+    assert (done.status, done.exit_code, processes.card(done)) == ("done", 0, {"a": 1})
     jobs.delete(1)
     assert (jobs.all(), folder.exists()) == ([], False)
 
@@ -127,7 +127,7 @@ def test_an_app_that_crashed_before_the_start_leaves_the_training_to_the_next(
             first.tick()
     second.tick()
     assert (state(second).status, begun()) == ("running", [])  # the first may still be about to start it
-    monkeypatch.setattr(supervisor, "STARTING", 0.0)
+    monkeypatch.setattr(processes, "STARTING", 0.0)
     assert over(second)[0].status == "done"
     assert len(begun()) == 2
 
@@ -177,7 +177,7 @@ def test_a_store_that_fails_after_the_start_learns_of_the_process_later(
         jobs.tick()
     assert (state(jobs).status, state(jobs).pid) == ("running", None)
     monkeypatch.setattr(jobs.store, "begin", begin)
-    monkeypatch.setattr(supervisor, "STARTING", 0.0)
+    monkeypatch.setattr(processes, "STARTING", 0.0)
     assert over(jobs)[0].status == "done"
     assert len(begun()) == 2
 

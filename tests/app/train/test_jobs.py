@@ -17,9 +17,9 @@ from app.database.connections import StoreUnavailable
 from app.login.gate import Account
 from app.model_pool import DEVICE_VARIABLE, ROOTS_VARIABLE
 from app.store import Job, Store
-from app.train import processes, submission, supervisor
+from app.train import processes, submission
 from app.train.jobs import Jobs
-from app.train.supervisor import card
+from app.train.processes import card
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import IMPORTED_FROM, STORE_VARIABLE
@@ -277,7 +277,7 @@ def test_cancelling_ends_the_process_and_all_that_it_started(office: Office) -> 
 
 
 def test_who_does_not_listen_is_ended_after_a_while(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "GRACE", 60.0)
+    monkeypatch.setattr(processes, "GRACE", 60.0)
     jobs = office(DEAF)
     jobs.submit(SPEC, TEXTS)
     child = began(jobs)
