@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from app.load.measure import LoadPlan, level
+from app.load.measure import LoadPlan, level, soaked
 from app.load.server import ONE_TARGET, target
-from app.load.soak import soaked
 from app.load.table import soak_lines, table
 from explainers.errors import ExplanationError
 from explainers.installation import VERSION

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from app.load.soak import LOOK, QUIET, SETTLED
+from app.load.measure import QUIET, SETTLED, SOAK_LOOK
 from explainers.installation import ASSETS
 from explainers.report.tables import Table, TableColumn, key_column
 
@@ -143,7 +143,7 @@ def soak_lines(summary: dict[str, Any]) -> Sequence[str]:
 
 def means(summary: dict[str, Any]) -> list[float]:
     """Return the mean memory of each full five minutes in MB."""
-    samples, window = summary["memory_by_sample"], int(SETTLED / LOOK)
+    samples, window = summary["memory_by_sample"], int(SETTLED / SOAK_LOOK)
     return [fmean(samples[begin : begin + window]) for begin in range(0, len(samples) - window + 1, window)]
 
 

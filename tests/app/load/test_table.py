@@ -1,9 +1,8 @@
 import pytest
 
 from app.load.__main__ import _counts
-from app.load.measure import LoadLevel, Outcome, fairness, spread, text_of
+from app.load.measure import LoadLevel, Outcome, Soaked, fairness, runs, spread, text_of
 from app.load.server import Sample
-from app.load.soak import Soaked, runs
 from app.load.table import DOCUMENT, clients_section, document, means, soak_lines, table
 from explainers.errors import ExplanationError
 
