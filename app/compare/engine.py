@@ -30,7 +30,7 @@ from app.compare.fair_scheduler import FairScheduler, Turn
 from app.compare.runs import Column, FollowUp, Key, Lease, Request, Result, Run
 from app.compare.stored_results import StoredAnswer, fill, stored_answer
 from app.model_pool import DRAWN, ModelPool
-from app.server import memory
+from app.server import lifetime
 from explainers.attribution.given import guess_spec
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, select
@@ -221,7 +221,7 @@ class Engine:
             run.end(status)
             log_run(run)
             if not self.queue:
-                memory.release()
+                lifetime.release_memory()
 
     def _follow_up(
         self, run: Run, key: Key, follow_up: FollowUp[Result], work: Callable[[FollowUp[Result]], None], turn: Turn

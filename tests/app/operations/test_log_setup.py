@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import logging
-from app.operations.log_setup import set_up_log
+from app.server.lifetime import set_up_log
 set_up_log(); set_up_log()
 {rest}
 """
@@ -54,7 +54,7 @@ def test_a_traceback_keeps_its_lines() -> None:
 
 
 def test_tests_still_capture_what_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    from app.operations.log_setup import OwnHandler, set_up_log
+    from app.server.lifetime import OwnHandler, set_up_log
 
     set_up_log()
     try:
