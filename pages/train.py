@@ -5,7 +5,7 @@ from app.login.gate import current_account
 from app.model_info import model_info
 from app.session import model_pool
 from app.train import form, texts_form, view
-from app.train.state import train_state
+from app.train.job_list import train_state
 
 page_compat.navigated()
 account = current_account()

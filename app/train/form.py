@@ -20,9 +20,9 @@ from app.login.gate import Account
 from app.model_info import is_fetched_first, model_box, model_info
 from app.model_pool import ModelPool, own_device
 from app.store import Job
+from app.train.job_list import train_state
 from app.train.jobs import Jobs
 from app.train.outcome import read
-from app.train.state import train_state
 from app.train.submission import device
 from app.train.texts_form import SubmittedTexts
 from explainers.datasets.example import Example

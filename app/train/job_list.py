@@ -1,4 +1,4 @@
-"""The list of an account's jobs of one kind, as Train and Evaluate draw it: kept up to date, with buttons for each."""
+"""The list of an account's jobs of one kind, as Train and Evaluate draw it, and what a session holds of Train."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import streamlit as st
 from app import plain_text
 from app.login.gate import Account
 from app.plain_text import Bold
-from app.session import Controls, PageState
+from app.session import MODEL_NAME, NOT_CARRIED, Controls, PageState, carried, held
 from app.store import Job, JobKind
 from app.streamlit_shims import Container
 from app.train.jobs import Jobs, Overview
@@ -107,3 +107,24 @@ def _tick(overview: Overview | str) -> float | None:
     if isinstance(overview, str):
         return SLOW_TICK
     return TICK if overview.active else None
+
+
+@dataclass(frozen=True)
+class TrainControls:
+    """What stands in the form besides the settings of a method. Only the model is in the address."""
+
+    model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
+    train_variant: str = field(default="mine", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    train_method: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    train_seed: int = field(default=0, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    train_texts: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+
+
+@dataclass
+class TrainState(JobListState[TrainControls]):
+    controls: TrainControls = field(default_factory=TrainControls)
+
+
+def train_state() -> TrainState:
+    """Return what the session holds of the Train page."""
+    return held(TrainState)

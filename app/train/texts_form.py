@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import plain_text
 from app.model_info import ModelInfo
-from app.train.state import train_state
+from app.train.job_list import train_state
 from explainers.datasets import tables
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage

@@ -17,11 +17,10 @@ from app.server import lifetime
 from app.session import value_of
 from app.store import Job, Store
 from app.train import processes
-from app.train.job_list import JobList, waiting
+from app.train.job_list import JobList, train_state, waiting
 from app.train.jobs import EXPLAINERS, Jobs, Overview
 from app.train.outcome import Log, curves, pace, read, result, title
 from app.train.processes import card
-from app.train.state import train_state
 from app.train.submission import own_weights
 from explainers.errors import ExplanationError
 from explainers.report.text import duration
