@@ -11,11 +11,7 @@ from app import plain_text
 from app.compare import session
 from app.compare.drawing_options import LARGE
 from app.compare.stored_results import stored_answer
-from app.reading import (
-    group_view,
-    pace,
-    steps,
-)
+from app.reading import group_view, pace, steps
 from app.reading.state import Alone, reading_state
 from app.reading.story import Story, request_of, stories, story_of
 from app.session import value_of

@@ -142,10 +142,16 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "size",
     ),
     "app/login/gate.py": ("label",),
-    "app/reading/bet_view.py": (
+    "app/reading/steps.py": (
         "bet.question",
         "choice.text",
         "filled(bet.because)",
+        "filled(finding.because)",
+        "step.title",
+        "filled(step.text)",
+        "equation.source",
+        "table",
+        "items",
     ),
     "app/reading/group_view.py": (
         "step.notes",
@@ -154,14 +160,6 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     "app/reading/pace.py": (
         "story.title",
         "number",
-    ),
-    "app/reading/steps.py": (
-        "filled(finding.because)",
-        "step.title",
-        "filled(step.text)",
-        "equation.source",
-        "table",
-        "items",
     ),
     "app/reading/view.py": (
         "story.title",

@@ -10,7 +10,7 @@ import pytest
 
 from app.compare.engine import Engine
 from app.model_pool import ModelPool
-from app.reading import bet_view
+from app.reading import steps
 from app.reading.observed import observed
 from app.reading.steps import common_order, our_number, outcome
 from app.reading.story import (
@@ -153,9 +153,9 @@ def test_what_a_comparison_lacks_is_refused(comparison: Comparison, name: str) -
 
 def test_a_bet_is_decided_by_the_largest_or_smallest(comparison: Comparison) -> None:
     choices = (Choice("a", "metric/random/aopc_c"), Choice("b", "probability/entailment"), Choice("c", "states/cause"))
-    assert bet_view.right_choices(Bet("", "largest", choices, ""), comparison) == (2,)
-    assert bet_view.right_choices(Bet("", "smallest", choices, ""), comparison) == (0,)
-    assert bet_view.values(Bet("", "smallest", choices, ""), comparison)[2] == 1.0
+    assert steps.right_choices(Bet("", "largest", choices, ""), comparison) == (2,)
+    assert steps.right_choices(Bet("", "smallest", choices, ""), comparison) == (0,)
+    assert steps.values(Bet("", "smallest", choices, ""), comparison)[2] == 1.0
 
 
 @pytest.mark.parametrize(("noise", "right"), [(0.0, (0,)), (0.004, (0, 1))])
@@ -169,29 +169,29 @@ def test_methods_within_the_sampling_noise_of_the_leader_are_right_too(
     level = replace(occlusion, metrics={"aopc_c": 0.767}, noise={"aopc_c": 0.0})  # 0.005 behind; 1.96 × 0.004 = 0.0078
     both = comparison.with_event(leading).with_event(level)
     choices = (Choice("LIME", "metric/lime/aopc_c"), Choice("Occlusion", "metric/occlusion/aopc_c"))
-    assert bet_view.right_choices(Bet("", "largest", choices, ""), both) == right
+    assert steps.right_choices(Bet("", "largest", choices, ""), both) == right
 
 
 @pytest.mark.parametrize(("name", "right"), [("states/cause", 1), ("probability/contradiction", 0)])
 def test_a_bet_on_a_range_is_decided_by_the_range(comparison: Comparison, name: str, right: int) -> None:
     bet = Bet("", "range", (Choice("low", below=0.5), Choice("high", at_least=0.5)), "", name)
-    assert bet_view.right_choices(bet, comparison) == (right,)
-    assert len(bet_view.values(bet, comparison)) == 1
+    assert steps.right_choices(bet, comparison) == (right,)
+    assert len(steps.values(bet, comparison)) == 1
 
 
 def test_a_bet_on_stored_numbers_needs_no_comparison() -> None:
     stored = Bet("", "largest", (Choice("a", "card/sst2/accuracy.test"), Choice("b", "card/nli/accuracy.test")), "")
-    assert bet_view.is_stored(stored)
-    assert bet_view.right_choices(stored, None) == (0,)  # 90.9 % and 80.1 %
+    assert steps.is_stored(stored)
+    assert steps.right_choices(stored, None) == (0,)  # 90.9 % and 80.1 %
     live = replace(stored, choices=(*stored.choices, Choice("c", "states/cause")))
-    assert not bet_view.is_stored(live)
+    assert not steps.is_stored(live)
     with pytest.raises(UnknownQuantity, match="needs a comparison"):
-        bet_view.right_choices(live, None)
+        steps.right_choices(live, None)
 
 
 def test_bets_are_counted_by_choice() -> None:
     bet = Bet("", "largest", (Choice("a"), Choice("b"), Choice("c")), "")
-    assert bet_view.counts(bet, [2, 0, 2]) == (1, 0, 2)
+    assert steps.counts(bet, [2, 0, 2]) == (1, 0, 2)
 
 
 def test_the_common_order_counts_places() -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.compare.stored_results import curated_examples, example_of
-from app.reading.bet_view import is_stored
 from app.reading.observed import OBSERVERS, is_observed
-from app.reading.steps import our_number, outcome
+from app.reading.steps import is_stored, our_number, outcome
 from app.reading.story import (
     FILE,
     FOLDER,
