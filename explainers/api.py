@@ -17,8 +17,7 @@ from explainers.comparison.budget import Budget, expected_passes
 from explainers.comparison.decision import checked_encoding, decide
 from explainers.comparison.runner import run, with_pool
 from explainers.comparison.two_models import ModelPair, second_question, two_models
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.methods.registry import default_methods, select, selection
 from explainers.methods.spec import MethodSpec

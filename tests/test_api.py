@@ -9,8 +9,7 @@ import pytest
 
 from explainers.api import explain
 from explainers.comparison.decision import ablated_inputs, decide
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel

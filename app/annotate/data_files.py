@@ -36,8 +36,7 @@ from explainers.annotations.record_json import answer_json
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets import tables
 from explainers.datasets.curated_examples import curated_examples, example_of
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.user_texts import shipped_pairs
 from explainers.errors import DataUnavailable
 from explainers.models import tasks

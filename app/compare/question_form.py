@@ -21,8 +21,7 @@ from app.components import component
 from app.model_pool import ModelPool, roots
 from app.session import held, put, sent_by, value_of
 from app.streamlit_shims import Container
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.inputs.requirements import SINGLE_TEXT, display_input_names

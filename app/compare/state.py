@@ -32,8 +32,7 @@ from app.compare.stored_results import (
 )
 from app.model_pool import SERVER_DEVICE
 from app.session import FLAG, NAMES, NOT_CARRIED, TEXT, Codec, PageState, carried, held, one_of, sent_by, whole_number
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.agreement import AGREEMENTS

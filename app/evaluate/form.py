@@ -21,7 +21,7 @@ from app.train.jobs import Jobs
 from app.train.submission import device, discard, runs
 from explainers.annotations.formats import archives
 from explainers.comparison.budget import expected_passes, explaining_passes
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.names import FEWEST

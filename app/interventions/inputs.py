@@ -9,8 +9,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from app import plain_text
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.models import tasks
 from explainers.report.display_images import display_image
 from explainers.report.text import one_line

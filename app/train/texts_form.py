@@ -10,8 +10,7 @@ from app import plain_text
 from app.model_info import ModelInfo
 from app.train.job_list import train_state
 from explainers.datasets import tables
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import image_rows
 from explainers.datasets.user_texts import FEWEST, SUFFIXES, check_texts, parse_lines, parse_texts
 from explainers.errors import DataUnavailable

@@ -29,8 +29,7 @@ from explainers.annotations.records import (
     Several,
     Task,
 )
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable, refused_fields
 

@@ -113,8 +113,7 @@ def explain_command(
         chosen = () if ids is None else selection(ids).methods
 
         from explainers.api import compare, explain_beside  # takes seconds; whose options are wrong need not wait
-        from explainers.datasets.example import Example
-        from explainers.datasets.image import InputImage
+        from explainers.datasets.example import Example, InputImage
         from explainers.models.catalog import load
         from explainers.models.inputs.requirements import check_image, check_text_count
         from explainers.models.prompt import read_prompt

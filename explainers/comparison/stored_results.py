@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, TypeAdapter, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator, with_config
 
 from explainers.datasets.curated_examples import CuratedExample, example_of
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.errors import ExplanationError
 from explainers.installation import ASSETS
 from explainers.methods.registry import select

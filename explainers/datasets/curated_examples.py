@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-from explainers.datasets.example import Evidence, Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Evidence, Example, InputImage
 from explainers.installation import ASSETS
 
 EXAMPLES, IMAGES = ASSETS / "examples.json", ASSETS / "images"

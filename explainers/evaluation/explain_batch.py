@@ -30,8 +30,7 @@ from explainers.annotations.records import Marked, Span
 from explainers.comparison.answer import answered
 from explainers.comparison.decision import card_of, decide
 from explainers.comparison.runner import failure, run
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.measurement import weights_checksum
 from explainers.evaluation.names import CURVE_SHARES, POSITION, RANDOM

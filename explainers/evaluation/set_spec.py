@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError, refused_fields
 from explainers.methods.registry import METHODS, applicable, select

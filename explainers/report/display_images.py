@@ -7,7 +7,7 @@ from io import BytesIO
 
 from PIL import Image
 
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 
 LONGEST = 800  # pixels of the longer side
 MOST_LOSSLESS = 150_000  # bytes; photographs are larger

@@ -7,7 +7,7 @@ score is strong, solid for the class, and dotted or dashed against it.
 
 from collections.abc import Iterator, Sequence
 
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.models.inputs.encoding import Unit
 from explainers.report.colours import colour, strengths, strongest
 from explainers.report.display_images import DisplayImage, display_image

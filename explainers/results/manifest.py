@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.models.inputs.encoding import Encoding
 from explainers.results.decision import ModelCard
 from explainers.results.settings import RANDOM_ORDERS, Settings

@@ -35,8 +35,7 @@ from explainers.annotations.records import (
     check_marked,
     latest,
 )
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.methods.registry import applicable, select
 from explainers.models.frozen_model import FrozenModel
 

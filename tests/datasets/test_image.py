@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from explainers.datasets import image
-from explainers.datasets.image import InputImage
+from explainers.datasets import example
+from explainers.datasets.example import InputImage
 from explainers.errors import DataUnavailable
 
 ROOT = Path(__file__).parents[2]
@@ -249,7 +249,7 @@ def test_an_image_that_would_fill_the_memory_is_refused(name: str) -> None:
 MEMORY = """
 import resource, sys
 from pathlib import Path
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.errors import DataUnavailable
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for path in map(Path, sys.argv[1:]):
@@ -338,10 +338,10 @@ def test_a_name_too_long_for_the_disk_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_file_above_the_limit_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = saved(image_of(CORNERS), "PNG")
-    monkeypatch.setattr(image, "LARGEST_FILE", len(content))
+    monkeypatch.setattr(example, "LARGEST_FILE", len(content))
     assert pixels(content) == CORNERS
     (tmp_path / "a.png").write_bytes(content + b"\0" * 99)
-    assert len(image.read_file(tmp_path / "a.png")) == len(content) + 1
+    assert len(example.read_file(tmp_path / "a.png")) == len(content) + 1
     for large in (InputImage(path=tmp_path / "a.png"), InputImage(content + b"\0")):
         with pytest.raises(DataUnavailable, match=r"has more than \d+ MB\. Save it smaller, perhaps as JPEG\.$"):
             large.pixels()

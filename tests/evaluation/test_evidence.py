@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from explainers.commands.evaluate import EVIDENCE_TITLE, write_evaluation
-from explainers.datasets.example import Evidence, Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Evidence, Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.evaluation import data_set
 from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set, run_evaluation

@@ -10,8 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 from explainers.__main__ import app
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.names import NO_EXPLANATION, RANDOM, UNIFORM
 from explainers.learned.student import (

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from explainers.datasets.image import MOST_PIXELS, InputImage
+from explainers.datasets.example import MOST_PIXELS, InputImage
 from explainers.errors import DataUnavailable
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")

@@ -5,8 +5,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.learned.recipes import SHIPPED
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import KINDS, SETTINGS, Group, MethodSpec

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from explainers.__main__ import app
 from explainers.datasets import esnli
 from explainers.datasets.entailment import ReasonTruth
-from explainers.datasets.example import Example, Splits
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage, Splits
 from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.evaluation import narrator_runs, narrator_weights, tournament

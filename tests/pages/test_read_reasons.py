@@ -27,8 +27,7 @@ from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, par
 from explainers.annotations.formats.tables import jsonl_export
 from explainers.annotations.opinions import marks_archive, marks_name
 from explainers.annotations.records import READ_QUESTIONS, GivenReason, Item, Judgement, ReadReason
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.installation import ASSETS
 from explainers.studies.readings import measure as readings
 from tests.pages.test_annotate_page import PATIENCE, Annotate, annotate, only_project

@@ -11,8 +11,7 @@ import pytest
 from app import model_info as models
 from app.model_pool import ModelPool
 from app.train import form, processes, texts_form, view
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.installation import STORE_VARIABLE
 from explainers.learned import fit
 from explainers.learned.fit import FitPace

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from explainers.comparison.measuring import run_random_control
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import METRICS, all_metrics
 from explainers.models.inputs.encoding import Encoding, Unit

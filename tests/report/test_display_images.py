@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.errors import DataUnavailable
 from explainers.report import plots
 from explainers.report.display_images import LONGEST, display_image

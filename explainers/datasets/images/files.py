@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Protocol, TextIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import LARGEST_FILE, InputImage
+from explainers.datasets.example import LARGEST_FILE, Example, InputImage
 from explainers.errors import DataUnavailable
 
 LONGEST_NAME = 255

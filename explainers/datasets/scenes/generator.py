@@ -4,8 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from explainers.datasets.example import Evidence, Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Evidence, Example, InputImage
 from explainers.datasets.scenes.statements import (
     NEUTRAL,
     Boxes,

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.scenes.statement_parser import parse_statement
 from explainers.datasets.scenes.statements import CONTRADICTION, ENTAILMENT, Statement
 from explainers.datasets.scenes.world import (

@@ -24,8 +24,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from explainers.datasets.entailment import ReasonTruth
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.scenes.generator import QUALITIES
 from explainers.datasets.scenes.nlvr import recover_scene
 from explainers.datasets.scenes.statements import (

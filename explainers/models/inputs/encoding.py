@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding as LibraryTokens
 from tokenizers import Tokenizer
 
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.errors import ExplanationError
 from explainers.memoized import memoized
 from explainers.models.inputs.canvas import Canvas, PatchEmbeddings

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.models.batching import memory_errors
 from explainers.models.frozen_model import Floats, FrozenModel

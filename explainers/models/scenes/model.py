@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 from torch import Tensor
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.scenes.world import HEIGHT, LEFTS, PAPER, SIDE, WIDTH
 from explainers.errors import ExplanationError
 from explainers.models.batching import map_rows_in_threads, memory_errors

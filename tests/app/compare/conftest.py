@@ -8,8 +8,7 @@ import pytest
 from app import session
 from app.compare import state as compare
 from app.compare.state import CompareState, compare_state
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 
 
 @pytest.fixture

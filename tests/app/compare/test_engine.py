@@ -14,8 +14,7 @@ from app.compare.engine import AT_ONCE, Engine
 from app.compare.fair_scheduler import Turn
 from app.compare.runs import FollowUp, Request, Run, answer_of
 from explainers.comparison import runner
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import Cancelled, ExplanationError, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel

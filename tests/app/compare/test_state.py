@@ -7,7 +7,7 @@ from app import session
 from app.compare.long_texts import name_of
 from app.compare.state import OWN_IMAGE
 from app.compare.stored_results import OWN_TEXT, curated_examples, titles
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from tests.app.compare.conftest import ask, opened
 from tests.app.conftest import Address
 

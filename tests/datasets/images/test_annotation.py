@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.files import (
     Annotated,
     ImageExamples,

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from explainers.datasets.entailment import LABELS
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import read_esnlive
 from explainers.errors import DataUnavailable
 

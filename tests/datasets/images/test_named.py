@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.datasets.images import files
 from explainers.datasets.images.files import ImageFolder, zipped_table
 from explainers.datasets.labelled_rows import SUFFIXES, Columns, InputRow, read_file, read_rows, text_id

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import questions, read_vqa_x, vqa_x_classes
 from explainers.errors import DataUnavailable
 

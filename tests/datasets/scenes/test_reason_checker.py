@@ -6,8 +6,7 @@ from itertools import islice, pairwise
 
 import pytest
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.scenes.generator import generate_items
 from explainers.datasets.scenes.nlvr import recover_scene
 from explainers.datasets.scenes.reason_checker import check_reason, parse_reason, reason_truth

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import InputImage
 from explainers.models.inputs.canvas import PatchEmbeddings
 from explainers.models.inputs.encoding import NO_UNIT, Encoding, Unit
 

@@ -1,7 +1,6 @@
 import pytest
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.models.inputs.requirements import (
     SINGLE_TEXT,

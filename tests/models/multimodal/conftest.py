@@ -37,8 +37,7 @@ from transformers import (
     ViTModel,
 )
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.models.catalog import load
 from explainers.models.meter import Meter
 from explainers.models.multimodal.head_training import HeadRecipe, fit_head

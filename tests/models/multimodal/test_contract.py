@@ -8,8 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS, MethodSpec
 from explainers.metrics.sensitivity import replace_units

@@ -8,8 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.catalog import load
 from explainers.models.internals import classifier_head

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from explainers.__main__ import app
 from explainers.datasets import entailment
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE

@@ -12,8 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models import model_files
 from explainers.models.catalog import load

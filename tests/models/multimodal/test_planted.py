@@ -11,8 +11,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.methods.registry import METHODS, MethodSpec
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.multimodal.blending import Grid

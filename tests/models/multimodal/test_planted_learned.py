@@ -15,8 +15,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.learned.batches import encode_for_learning
 from explainers.learned.fitting_loop import fit
 from explainers.learned.recipes import recipe_of

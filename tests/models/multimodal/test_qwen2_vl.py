@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.models.catalog import load
 
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.internals import (

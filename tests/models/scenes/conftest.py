@@ -8,8 +8,7 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers.models.bert.configuration_bert import BertConfig
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.scenes.generator import generate_items
 from explainers.datasets.scenes.world import Scene, Thing, draw
 from explainers.models.scenes import network

@@ -15,8 +15,7 @@ from typer.testing import CliRunner, Result
 from explainers.__main__ import app
 from explainers.api import explain, input_image
 from explainers.comparison.decision import ablated_inputs, decide
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel

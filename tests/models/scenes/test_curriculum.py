@@ -5,8 +5,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.scenes.generator import generate_items
 from explainers.datasets.scenes.statements import Count, Kind, Number
 from explainers.datasets.scenes.world import draw

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.scenes.generator import generate_items
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE

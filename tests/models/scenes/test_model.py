@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.catalog import fingerprint
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, NO_UNIT, Encoding, Erasure, encode

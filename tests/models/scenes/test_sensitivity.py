@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explainers.datasets.example import Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.metrics.sensitivity import matching_unit, replace_units, sensitivity
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.scenes.model import SceneModel
