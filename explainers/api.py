@@ -21,9 +21,9 @@ from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.methods.registry import default_methods, select, selection
 from explainers.methods.spec import MethodSpec
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
-from explainers.models.meter import Meter
 from explainers.models.precision import checked_precision
 from explainers.report.document import fragment
 from explainers.report.text import duration

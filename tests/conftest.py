@@ -45,11 +45,11 @@ from explainers.methods.registry import METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.models import batching
 from explainers.models.bundle_cards import BUNDLES
+from explainers.models.calls import Meter
 from explainers.models.catalog import load_bundle
 from explainers.models.foreign import opened_tokenizer
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.models.meter import Meter
 from explainers.models.text.base_weights import sha256
 from explainers.models.text.bundle import PooledClassifier
 from explainers.narrative import fit as narrative_command

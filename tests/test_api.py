@@ -11,11 +11,11 @@ from explainers.api import explain
 from explainers.comparison.decision import ablated_inputs, decide
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
+from explainers.models.calls import Meter
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.inputs.requirements import IDENTICAL
-from explainers.models.meter import Meter
 from explainers.report.metric_rows import metric_rows
 from explainers.report.summary import summary
 from explainers.results.answer import CONSENSUS

@@ -20,8 +20,8 @@ from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
 from explainers.methods.spec import IMMEDIATE, MethodSpec
 from explainers.metrics.faithfulness import postponed_metrics
+from explainers.models.calls import PredictionCache
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Erasure
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.events import Event, MethodResult, MethodStarted, OperatorCheck, RandomControl

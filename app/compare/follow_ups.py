@@ -17,7 +17,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
 from explainers.metrics.erasure import Kind, MaskedPredictor, single_modality_curves
 from explainers.metrics.faithfulness import random_control
-from explainers.models.meter import Meter
+from explainers.models.calls import Meter
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import ErasureCurves
 from explainers.results.comparison import Comparison

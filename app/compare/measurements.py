@@ -29,7 +29,7 @@ from explainers.report.text import decimals, escaped, name_of_units, plural, quo
 
 if TYPE_CHECKING:
     from explainers.attribution.interactions import PairInteractions
-    from explainers.models.meter import Meter
+    from explainers.models.calls import Meter
     from explainers.results.comparison import Comparison
 
 HEAT_MAPS = ("Heat maps, PNG", "plots.heatmaps_png", "crosslight-heat-maps.png", "image/png")

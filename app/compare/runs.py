@@ -18,7 +18,7 @@ from explainers.comparison.stored_results import StoredResult
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled
 from explainers.methods.spec import MethodSpec
-from explainers.models.meter import Meter
+from explainers.models.calls import Meter
 from explainers.models.precision import Precision
 from explainers.results.answer import Answer
 from explainers.results.attribution import Attribution

@@ -14,13 +14,13 @@ import numpy as np
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.installation import VERSION
+from explainers.models.calls import Meter, TimeOver
 from explainers.models.catalog import checksum
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs import requirements
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.inputs.requirements import input_warnings, to_example
 from explainers.models.inputs.words import sentence_spans
-from explainers.models.meter import Meter, TimeOver
 from explainers.models.precision import CHECKED_SHARE, NO_TIME, UsedPrecision
 from explainers.models.target import target_of
 from explainers.results.comparison import part_names

@@ -22,9 +22,9 @@ from explainers.metrics.faithfulness import (
     random_control,
     sampling_noise,
 )
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution, curve_counts, metric_counts
 from explainers.results.decision import Decision
 from explainers.results.events import MethodResult, OperatorCheck, RandomControl

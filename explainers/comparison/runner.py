@@ -35,10 +35,9 @@ from explainers.methods.registry import applicable, method_spec
 from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import postponed_metrics
+from explainers.models.calls import Meter, PredictionCache, TimeOver
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure, needs_one_window
-from explainers.models.meter import Meter, TimeOver
-from explainers.models.prediction_cache import PredictionCache
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import Attribution

@@ -39,9 +39,8 @@ from explainers.methods.registry import select
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import METRICS, measured, metrics_at_percents
 from explainers.metrics.plausibility import is_defined, plausibility, plausibility_by_chance
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.answer import Answer
 from explainers.results.attribution import ErasureCurves, Floats
 from explainers.results.comparison import Comparison

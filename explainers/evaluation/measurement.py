@@ -36,10 +36,9 @@ from explainers.metrics import plausibility
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import METRICS, measured, prefetch
 from explainers.metrics.sensitivity import sensitivity
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.settings import Settings

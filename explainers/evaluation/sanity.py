@@ -44,10 +44,9 @@ from explainers.metrics.chance import evidence
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import decisive_metrics, measured
 from explainers.models.altered import noisy_copies, planted_copy, randomisation_steps, randomised_copies
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.models.worker_processes import map_in_processes
 from explainers.results.attribution import ranking
 from explainers.results.decision import Decision

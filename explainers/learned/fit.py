@@ -26,10 +26,10 @@ from explainers.learned.recipes import SHIPPED, recipe_of
 from explainers.learned.validation import explained, gain_of, per_text
 from explainers.models.batching import memory_errors
 from explainers.models.bundle_cards import input_names_of_bundle
+from explainers.models.calls import Meter
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import passes_in
-from explainers.models.meter import Meter
 from explainers.models.optimisation import optimiser_step
 from explainers.training.artifacts import own_folder, write_artifact
 from explainers.training.loop import CHECKPOINT

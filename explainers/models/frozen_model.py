@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.batching import by_length, bytes_per_row, free_memory, memory_errors, rows_per_batch
+from explainers.models.calls import AskedInput, Meter, PredictionCache
 from explainers.models.inputs.encoding import (
     ERASURES,
     Encoding,
@@ -34,9 +35,7 @@ from explainers.models.inputs.encoding import (
 )
 from explainers.models.inputs.erasure import check_erasure, erased_inputs, nonzero_mask, unit_masks
 from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
-from explainers.models.meter import Meter
 from explainers.models.precision import Precision, PrecisionChecks, UsedPrecision, check_bfloat16
-from explainers.models.prediction_cache import AskedInput, PredictionCache
 from explainers.models.prompt import PromptCard
 from explainers.models.states import States, attention_per_unit, quick_attention, scaled_embeddings
 from explainers.models.target import Rows, Target

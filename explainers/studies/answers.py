@@ -34,9 +34,8 @@ from explainers.metrics.bootstrap import Interval, difference_interval, mean_int
 from explainers.metrics.chance import evidence, sampled_null
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import measured, metrics_at_percents
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.report.tables import Table, TableColumn, bounds, command_block
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import Attribution, metric_counts, ranking

@@ -23,10 +23,10 @@ from explainers.metrics.agreement import (
     consistency,
 )
 from explainers.metrics.bootstrap import Floats
+from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.internals import forward_with_internals, mean_states
-from explainers.models.prediction_cache import PredictionCache
 from explainers.report.evaluation_tables import row_name
 from explainers.report.tables import Table, TableColumn, key_column
 from explainers.results.decision import Decision

@@ -22,11 +22,10 @@ from explainers.methods.registry import method_spec
 from explainers.metrics.bootstrap import Interval, mean_interval
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import decisive_metrics, measured
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.report.tables import Table, TableColumn, bounds, command_block
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision

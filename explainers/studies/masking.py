@@ -19,8 +19,8 @@ from explainers.installation import ASSETS
 from explainers.methods.registry import default_methods, select
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
+from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.prediction_cache import PredictionCache
 from explainers.report.tables import Table, TableColumn, bounds, command_block
 from explainers.results.answer import CONSENSUS
 from explainers.results.settings import Settings

@@ -30,8 +30,8 @@ from explainers.metrics.plausibility import (
     plausibility,
     plausibility_by_chance,
 )
+from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.prediction_cache import PredictionCache
 from explainers.report.evaluation_tables import METHOD
 from explainers.report.tables import Table, TableColumn, command_block, key_column, plus_minus
 from explainers.results.manifest import libraries

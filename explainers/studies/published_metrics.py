@@ -15,8 +15,8 @@ from explainers.methods.registry import applicable
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.bootstrap import Interval, mean_interval
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
+from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.prediction_cache import PredictionCache
 from explainers.report.evaluation_tables import METHOD
 from explainers.report.paper_definitions import PUBLISHED, PublishedMetric
 from explainers.report.paper_tables import DEFINITIONS

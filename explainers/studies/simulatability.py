@@ -25,9 +25,9 @@ from explainers.learned.student import (
 from explainers.methods.registry import applicable
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.bootstrap import difference_interval
+from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.prediction_cache import PredictionCache
 from explainers.report.evaluation_tables import row_name
 from explainers.report.quantities import with_student_gains
 from explainers.report.tables import Table, TableColumn, as_percent

@@ -90,8 +90,8 @@ def computed(curated: "CuratedExample", methods: "Sequence[str] | None" = None) 
     from explainers.datasets.curated_examples import example_of
     from explainers.datasets.example import Example
     from explainers.metrics.erasure import MaskedPredictor
+    from explainers.models.calls import PredictionCache
     from explainers.models.catalog import load
-    from explainers.models.prediction_cache import PredictionCache
     from explainers.results.settings import Settings
 
     known = example_of(curated)

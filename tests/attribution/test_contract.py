@@ -11,10 +11,10 @@ import torch
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import METHODS, MethodSpec, select
+from explainers.models.calls import Meter
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.registry import named

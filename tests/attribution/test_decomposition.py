@@ -26,8 +26,8 @@ from explainers.attribution.globenc import GLOBENC, GlobEnc
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.spec import IMMEDIATE, MethodSpec
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.models.target import Target
 
 TEXT = "the unwatchable film , but a good plot"

@@ -5,9 +5,9 @@ import pytest
 
 from explainers.attribution.gradient import IntegratedGradients
 from explainers.errors import ExplanationError
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.models.meter import Meter
 
 Build = Callable[..., FrozenModel]
 WEIGHTS = {"great": 2.0, "dull": -1.0, "the": 0.0, "un": 0.5, "##able": 0.25}

@@ -9,9 +9,8 @@ from explainers.attribution.interactions import PairInteractions, fit_pairs, pai
 from explainers.attribution.kernel_shap import kernel_weights
 from explainers.attribution.shared_masks import shared_masks
 from explainers.errors import ExplanationError
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.studies.sampling.measure import Game, all_masks, game_of
 
 

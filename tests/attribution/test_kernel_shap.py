@@ -6,9 +6,9 @@ import pytest
 
 from explainers.attribution.kernel_shap import KernelShap, kernel_weights
 from explainers.attribution.shared_masks import shared_masks
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.models.meter import Meter
 
 Build = Callable[..., FrozenModel]
 

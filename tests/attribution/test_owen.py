@@ -11,8 +11,8 @@ from explainers.attribution import owen
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.owen import Owen, Regression, coalitions_of, contexts_of, owen_values, turns
 from explainers.datasets.example import Example
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 
 Masks = NDArray[np.bool_]
 Answer = Callable[[Masks], NDArray[np.float64]]

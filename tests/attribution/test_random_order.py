@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from explainers.attribution.controls import RandomOrder
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 
 Build = Callable[..., FrozenModel]
 

@@ -17,8 +17,8 @@ from explainers.attribution.mask_samples import (
     batch_ends,
     settled,
 )
+from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.settings import SAMPLINGS, SETTLED_BY, UNTIL_SETTLED, Sampling
 
 TEXT = "the film was not unwatchable , but a very dull plot !"

@@ -9,8 +9,8 @@ import pytest
 from explainers.attribution.solvex import MOST_PASSES, MOST_UNITS, SOLVEX, SolveX, beam_of, best_orders, signed
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.results.attribution import ranking
 
 TEXT = "film not unwatchable but dull"  # five units: the beam holds every set of one size

@@ -9,9 +9,8 @@ from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
 from explainers.attribution.shared_masks import control_masks
 from explainers.attribution.surrogate import fit, quick_fit
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.settings import SAMPLINGS, Sampling
 
 

@@ -11,9 +11,8 @@ import pytest
 from explainers.comparison.measuring import measure, run_random_control
 from explainers.comparison.runner import run_consensus, run_operator_checks
 from explainers.metrics.erasure import MaskedPredictor
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.inputs.encoding import Encoding, Erasure, Unit
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.models.target import Target
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison

@@ -13,9 +13,9 @@ from explainers.comparison.runner import WORDS_ONLY, run, run_narrators, run_ope
 from explainers.errors import ExplanationError
 from explainers.methods.registry import select
 from explainers.models import batching
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import UnitKind
-from explainers.models.meter import Meter
 from explainers.report.summary import summary
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison

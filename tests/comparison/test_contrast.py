@@ -22,8 +22,8 @@ from explainers.comparison.stored_results import StoredResult, stored_result
 from explainers.errors import ExplanationError
 from explainers.learned.aml import target_logits
 from explainers.metrics.erasure import MaskedPredictor
+from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.prediction_cache import PredictionCache
 from explainers.models.target import Target
 from explainers.report.answer import abstaining_line
 from explainers.report.document import document

@@ -20,8 +20,8 @@ from explainers.comparison.duel import (
     separable_duel,
 )
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.results.answer import Answer, Null
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison

@@ -11,8 +11,8 @@ import pytest
 
 from explainers.comparison.duel import duel
 from explainers.metrics.erasure import MaskedPredictor
+from explainers.models.calls import PredictionCache
 from explainers.models.inputs.encoding import Encoding, Unit
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution, ErasureCurves
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision, ModelCard

@@ -11,9 +11,9 @@ from explainers.comparison.decision import card_of
 from explainers.comparison.runner import Event, run
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import select
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.meter import Meter
 from explainers.narrative import checks, narrate
 from explainers.results.decision import Decision
 from explainers.results.events import Failure, MethodResult, RandomControl

@@ -10,9 +10,9 @@ from explainers.comparison.measuring import check_operator, random_orders
 from explainers.comparison.runner import other_operators, run, run_operator_checks
 from explainers.errors import Cancelled
 from explainers.methods.registry import select
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision

@@ -4,8 +4,8 @@ from explainers.comparison.budget import expected_passes, seconds_left
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run, with_pool
 from explainers.methods.registry import default_methods, select
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.results.settings import Settings
 
 WORDS = "the film was not good but the plot and a dull story"

@@ -20,9 +20,8 @@ from explainers.methods.registry import METHODS, select
 from explainers.methods.spec import SLOW, MethodSpec
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import METRICS, SEARCHED_ORDERS
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.events import Failure, MethodResult, OperatorCheck, RandomControl

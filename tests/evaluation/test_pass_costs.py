@@ -1,8 +1,8 @@
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.methods.registry import select
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.results.settings import Settings
 from explainers.studies.sampling.measure import (
     CONTROL,

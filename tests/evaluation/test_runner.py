@@ -19,8 +19,8 @@ from explainers.evaluation.table import flat_row, summary_rows
 from explainers.methods.registry import select
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.erasure import MaskedPredictor
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.report.evaluation_tables import evaluation_markdown
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision

@@ -17,11 +17,11 @@ from explainers.learned.recipe import trained_parameters
 from explainers.learned.recipes import LearnedAttribution, load_trained
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
+from explainers.models.calls import Meter
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import word_embedding_table
-from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.training.artifacts import find_artifact
 

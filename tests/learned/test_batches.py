@@ -7,10 +7,10 @@ import torch
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.learned.batches import LearningExample, batch, encode_for_learning, in_random_order
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.internals import forward_with_internals
-from explainers.models.meter import Meter
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot", "bad film")
 

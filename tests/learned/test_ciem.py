@@ -13,10 +13,10 @@ from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch, batch, encode_for_learning
 from explainers.learned.ciem import Autoencoder, Ciem, Gaussian, column_sums, min_max
 from explainers.learned.fitting_loop import fit
+from explainers.models.calls import Meter
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, forward_with_soft_mask
-from explainers.models.meter import Meter
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot", "bad bad bad")
 TERMS = ["total", "ELBO", "recon", "KL", "Dis", "CE", "sigma"]

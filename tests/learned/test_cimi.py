@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from explainers.datasets.example import Example
 from explainers.learned.batches import Batch, batch, encode_for_learning
 from explainers.learned.cimi import Cimi, Decoder, Discrete
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals
-from explainers.models.meter import Meter
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot")
 TEXT = "the film was not unwatchable , but a very dull plot !"

@@ -12,9 +12,9 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.learned import fit
 from explainers.learned.fit import FitPace, measured_pace
 from explainers.learned.recipes import RECIPES, recipe_of
+from explainers.models.calls import Meter
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 
 TEXTS = [Example(" ".join(["good", "dull", "film"] * (1 + number % 3))) for number in range(12)]
 

@@ -9,9 +9,9 @@ from explainers.datasets.example import Example
 from explainers.learned import batches
 from explainers.learned.batches import KeptStates, LearningExample, StatesRead, batch, encode_for_learning
 from explainers.learned.recipes import recipe_of
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals
-from explainers.models.meter import Meter
 
 TEXTS = ("good", "the film was not unwatchable !", "a very dull plot", "bad film")
 EMBEDDINGS = StatesRead(frozenset({0}))

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import ErasureCurves, curve_counts, top_count
 
 Build = Callable[..., FrozenModel]

@@ -21,8 +21,8 @@ from explainers.metrics.faithfulness import (
     sufficiency,
     tied_at,
 )
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.results.attribution import ErasureCurves
 
 

@@ -15,8 +15,8 @@ from explainers.metrics.faithfulness import (
     refined_curves,
     search_decision_flip,
 )
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.results.attribution import curve_counts, first_counts, metric_counts
 
 Build = Callable[..., FrozenModel]

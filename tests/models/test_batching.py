@@ -15,8 +15,8 @@ from explainers.models.batching import (
     memory_errors,
     rows_per_batch,
 )
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import torch
 from explainers.attribution.gradient import IntegratedGradients
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.models.meter import Meter
 
 Build = Callable[..., FrozenModel]
 PAD, UNK, CLS, SEP, MASK, GOOD, BAD, UN, WATCH = range(9)

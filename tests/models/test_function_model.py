@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from explainers import explain, wrap
 from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.models.calls import PredictionCache
 from explainers.models.function_model import AT_ONCE, FunctionModel
-from explainers.models.prediction_cache import PredictionCache
 
 TEXT = "A good film, but the plot isn't dull!"
 INSIDE = ("integrated_gradients", "gradient_x_input", "attention_mean")

@@ -16,6 +16,7 @@ from transformers import (
 
 from explainers import wrap
 from explainers.errors import Cancelled, ExplanationError
+from explainers.models.calls import Meter
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
@@ -30,7 +31,6 @@ from explainers.models.internals import (
     transformer_layers,
     word_embedding_table,
 )
-from explainers.models.meter import Meter
 from explainers.studies import architectures as architectures
 
 VOCABULARY = len(architectures.SPECIAL) + len(architectures.WORDS) + 1

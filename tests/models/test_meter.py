@@ -1,7 +1,7 @@
 import pytest
 
 from explainers.errors import Cancelled
-from explainers.models.meter import Meter
+from explainers.models.calls import Meter
 
 
 def test_rows_that_went_through_are_counted() -> None:

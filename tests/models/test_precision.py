@@ -12,13 +12,12 @@ from explainers.api import explain
 from explainers.comparison.decision import decide
 from explainers.errors import ExplanationError
 from explainers.models import precision as module
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.in_memory import wrap
 from explainers.models.inputs.encoding import Erasure
-from explainers.models.meter import Meter
 from explainers.models.precision import Precision, check_bfloat16, checked_precision, leading_units
-from explainers.models.prediction_cache import PredictionCache
 from explainers.report.terminal import comparison_lines
 from explainers.results.attribution import ranking
 

@@ -5,12 +5,10 @@ import numpy as np
 import pytest
 
 from explainers.errors import Cancelled
-from explainers.models import prediction_cache
+from explainers.models.calls import ANSWER_BYTES, AskedInput, Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.canvas import Canvas
 from explainers.models.inputs.encoding import Encoding, Erasure, Unit
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import ANSWER_BYTES, AskedInput, PredictionCache
 
 Build = Callable[..., FrozenModel]
 Masks = np.ndarray
@@ -127,7 +125,7 @@ def test_what_another_thread_computes_is_waited_for() -> None:
 
 
 def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prediction_cache, "PATIENCE", 0.05)
+    monkeypatch.setattr("explainers.models.calls.PATIENCE", 0.05)
     pool = PredictionCache()
     first = Slow(pool)
     assert asked(pool, masks("111")) == 1

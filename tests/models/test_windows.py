@@ -14,12 +14,11 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.metrics.sensitivity import replace_units
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.in_memory import wrap
 from explainers.models.inputs.encoding import ERASURES, MOST_WINDOWS, Encoding, Erasure, UnitKind
 from explainers.models.inputs.padded_batch import pad_batch
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
 from explainers.results.settings import Settings
 from explainers.studies.architectures import tokenizer_of

@@ -9,10 +9,9 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.metrics.erasure import MaskedPredictor
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.narrative import checks
 from explainers.narrative.checks import DRAWS, FEW, FEWEST, SHARED, check_narrative, other_sets
 from explainers.narrative.sentences import reason_of

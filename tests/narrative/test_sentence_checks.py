@@ -11,8 +11,8 @@ from explainers.datasets.example import Example
 from explainers.evaluation.narrator_runs import with_word_effects, word_effect
 from explainers.evaluation.narrators import CounterfactualItems, NarratorRun, given_reasons, random_sentences
 from explainers.metrics.erasure import MaskedPredictor
+from explainers.models.calls import PredictionCache
 from explainers.models.inputs.encoding import Encoding, Unit
-from explainers.models.prediction_cache import PredictionCache
 from explainers.narrative.checks import named_word_effect
 from explainers.narrative.counterfactual import Counterfactual
 

@@ -12,9 +12,9 @@ from explainers.comparison.measuring import run_random_control
 from explainers.datasets.example import InputImage
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import METRICS, all_metrics
+from explainers.models.calls import PredictionCache
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.inputs.words import word_spans
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision, ModelCard

@@ -19,10 +19,9 @@ from explainers.methods.registry import METHODS, default_methods, select
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.faithfulness import METRICS as SPECS
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.catalog import device_name
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.models.prompted.model import PromptedModel
 from explainers.report.tables import Table, TableColumn, bounds, command_block
 from explainers.report.text import join_names

@@ -26,8 +26,8 @@ from explainers.errors import ExplanationError, ModelUnavailable, without_folder
 from explainers.metrics.chance import evidence
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import measured, metrics_at_percents
+from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.prediction_cache import PredictionCache
 from explainers.models.text.bundle import PooledClassifier
 from explainers.studies.peers.inside.job import (
     PeerJob,

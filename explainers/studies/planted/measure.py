@@ -30,11 +30,10 @@ from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.erasure import MaskedPredictor, erasure_masks
 from explainers.metrics.faithfulness import sampling_noise
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure
 from explainers.models.internals import head_inputs
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import metric_counts
 from explainers.results.settings import Settings

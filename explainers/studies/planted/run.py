@@ -28,10 +28,9 @@ from explainers.installation import ASSETS, STORE_VARIABLE
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.plausibility import is_evidence
 from explainers.models.bundle_cards import CARD
+from explainers.models.calls import Meter, PredictionCache
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
-from explainers.models.prediction_cache import PredictionCache
 from explainers.results.settings import Settings
 from explainers.studies.planted import confidence_fit, truth
 from explainers.studies.planted.measure import (

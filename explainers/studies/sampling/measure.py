@@ -27,9 +27,9 @@ from explainers.datasets.example import Example
 from explainers.evaluation.data_set import EvaluationSpec, split_inputs
 from explainers.methods.registry import method_spec
 from explainers.methods.spec import MethodSpec
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure, Unit
-from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.events import Event, MethodResult, OperatorCheck, RandomControl

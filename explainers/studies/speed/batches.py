@@ -21,8 +21,8 @@ from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.methods.registry import default_methods, select
 from explainers.models.batching import rows_per_batch
+from explainers.models.calls import Meter
 from explainers.models.catalog import load
-from explainers.models.meter import Meter
 from explainers.results.settings import Settings
 from explainers.studies.speed.measure import example_for, seconds
 

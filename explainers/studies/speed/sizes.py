@@ -27,10 +27,10 @@ from explainers.errors import ExplanationError
 from explainers.learned.fit import held_out, measured_pace
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.methods.registry import METHODS, default_methods, select
+from explainers.models.calls import Meter
 from explainers.models.catalog import device_name, resolve_device
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.in_memory import wrap
-from explainers.models.meter import Meter
 from explainers.models.optimisation import computes_in_bfloat16
 from explainers.models.precision import Precision
 from explainers.report.tables import Table, TableColumn, command_block

@@ -15,7 +15,7 @@ from app.compare.follow_ups import duel_of
 from app.compare.runs import FollowUp, Run
 from app.compare.state import CompareControls, CompareState
 from explainers.comparison.stored_results import StoredResult
-from explainers.models.meter import Meter
+from explainers.models.calls import Meter
 from explainers.results.events import Duel, DuelSide
 
 Ran = Callable[..., Run]

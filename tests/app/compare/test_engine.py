@@ -17,8 +17,8 @@ from explainers.comparison import runner
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import Cancelled, ExplanationError, ModelUnavailable
 from explainers.models import catalog
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.models.precision import UsedPrecision
 from explainers.results.events import Failure
 from explainers.results.narrative import Narrative

@@ -11,8 +11,8 @@ from explainers.comparison.decision import decide
 from explainers.comparison.runner import estimates
 from explainers.errors import Cancelled
 from explainers.methods.registry import method_spec
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 
 PATIENCE = 10  # seconds
 

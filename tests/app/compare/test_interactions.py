@@ -19,7 +19,7 @@ from app.compare.follow_ups import (
 from app.compare.measurements import ROW, SHOWN, interactions_html
 from app.compare.runs import FollowUp, Run
 from explainers.attribution.interactions import PairInteractions, coefficient_count
-from explainers.models.meter import Meter
+from explainers.models.calls import Meter
 
 PAIRS = {(0, 1): 0.3, (0, 2): -0.1, (1, 4): 0.01}
 

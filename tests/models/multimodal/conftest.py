@@ -38,8 +38,8 @@ from transformers import (
 )
 
 from explainers.datasets.example import Example, InputImage
+from explainers.models.calls import Meter
 from explainers.models.catalog import load
-from explainers.models.meter import Meter
 from explainers.models.multimodal.head_training import HeadRecipe, fit_head
 from explainers.models.multimodal.model import MultimodalModel
 from explainers.models.multimodal.network import FusionShape

@@ -18,9 +18,9 @@ from explainers.comparison.decision import ablated_inputs, decide
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models import catalog
+from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.models.meter import Meter
 from explainers.models.scenes.model import SceneModel
 from explainers.report.tables import csv_scores
 from explainers.report.text import ablated_inputs_line

@@ -12,9 +12,9 @@ from PIL import Image
 
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable, ExplanationError
+from explainers.models.calls import Meter
 from explainers.models.catalog import fingerprint
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, NO_UNIT, Encoding, Erasure, encode
-from explainers.models.meter import Meter
 from explainers.models.precision import UsedPrecision
 from explainers.models.scenes.model import FITTED, SceneModel, close_gaps, fit_image
 from explainers.models.scenes.network import framed, scaled, split_patches
