@@ -24,6 +24,7 @@ from torch.nn import functional
 
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch, StatesRead
+from explainers.learned.fitting_loop import gain
 from explainers.learned.recipe import (
     BatchSize,
     Epochs,
@@ -38,7 +39,6 @@ from explainers.learned.recipe import (
     load_learned,
 )
 from explainers.learned.specs import AML, FAML
-from explainers.learned.validation import gain
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import (
     decisive_metrics,

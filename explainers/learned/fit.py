@@ -20,10 +20,9 @@ from explainers.datasets.images.sets import ImageFiles
 from explainers.datasets.user_texts import logged, read_texts
 from explainers.errors import DataUnavailable
 from explainers.learned.batches import ROOM, KeptStates, LearningExample, batch, encode_for_learning
-from explainers.learned.fitting_loop import fit
+from explainers.learned.fitting_loop import explained, fit, gain_of, per_text
 from explainers.learned.recipe import Recipe, Select, states_read
 from explainers.learned.recipes import SHIPPED, recipe_of
-from explainers.learned.validation import explained, gain_of, per_text
 from explainers.models.batching import memory_errors
 from explainers.models.bundle_cards import input_names_of_bundle
 from explainers.models.calls import Meter

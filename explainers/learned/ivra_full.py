@@ -29,9 +29,7 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning, in_random_order
 from explainers.learned.fit import read_examples, recipe_for, write_weights
-from explainers.learned.ivra import Ivra, cross_entropy
-from explainers.learned.recipe import Select, trained_parameters
-from explainers.learned.validation import (
+from explainers.learned.fitting_loop import (
     VALIDATED,
     chance_warning,
     explained,
@@ -41,6 +39,8 @@ from explainers.learned.validation import (
     per_text,
     random_values,
 )
+from explainers.learned.ivra import Ivra, cross_entropy
+from explainers.learned.recipe import Select, trained_parameters
 from explainers.metrics.agreement import consistency
 from explainers.metrics.bootstrap import difference_interval
 from explainers.models.bundle_cards import BUNDLES, CARD, bundle_names, read_card

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from explainers.errors import ExplanationError
 from explainers.learned.batches import LearningExample, in_random_order
-from explainers.learned.fitting_loop import LearnedTraining, fit
+from explainers.learned.fitting_loop import LearnedTraining, explained, fit, per_text
 from explainers.learned.recipes import recipe_of
-from explainers.learned.validation import explained, per_text
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.sensitivity import sensitivity
 from explainers.models.frozen_model import FrozenModel

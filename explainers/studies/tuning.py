@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from explainers.learned.aml import Aml
 from explainers.learned.batches import LearningExample
-from explainers.learned.fitting_loop import fit
+from explainers.learned.fitting_loop import fit, gain
 from explainers.learned.recipe import Select
 from explainers.learned.recipes import SHIPPED, recipe_of
-from explainers.learned.validation import gain
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.tables import Table, TableColumn, command_block
 

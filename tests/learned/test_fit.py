@@ -22,9 +22,8 @@ from explainers.learned.aml import Aml
 from explainers.learned.batches import encode_for_learning
 from explainers.learned.cimi import Cimi
 from explainers.learned.fit import make, read_examples, recipe_for, run_folder
-from explainers.learned.fitting_loop import LearnedTraining
+from explainers.learned.fitting_loop import LearnedTraining, explained
 from explainers.learned.recipes import RECIPES, SHIPPED, LearnedAttribution, load_trained
-from explainers.learned.validation import explained
 from explainers.methods.registry import METHODS
 from explainers.models import tasks
 from explainers.models.frozen_model import FrozenModel

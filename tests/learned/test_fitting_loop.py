@@ -17,10 +17,19 @@ from explainers.errors import ExplanationError
 from explainers.learned import fitting_loop as module_of_fit
 from explainers.learned.aml import Aml
 from explainers.learned.batches import LearningExample, batch, encode_for_learning
-from explainers.learned.fitting_loop import ScoreShape, fit
+from explainers.learned.fitting_loop import (
+    ScoreShape,
+    chance_warning,
+    explained,
+    faithfulness,
+    fit,
+    gain,
+    gain_of,
+    gains,
+    per_text,
+)
 from explainers.learned.recipe import Select, trained_parameters
 from explainers.learned.recipes import RECIPES, recipe_of
-from explainers.learned.validation import chance_warning, explained, faithfulness, gain, gain_of, gains, per_text
 from explainers.metrics.bootstrap import mean_interval
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency

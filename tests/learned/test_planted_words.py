@@ -12,9 +12,8 @@ from transformers import DistilBertConfig, DistilBertForSequenceClassification, 
 
 from explainers.datasets.example import Example
 from explainers.learned.batches import encode_for_learning
-from explainers.learned.fitting_loop import fit
+from explainers.learned.fitting_loop import explained, fit
 from explainers.learned.recipes import RECIPES, recipe_of
-from explainers.learned.validation import explained
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.attribution import ranking

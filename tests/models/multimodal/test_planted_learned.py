@@ -17,9 +17,8 @@ from torch.nn import functional
 
 from explainers.datasets.example import Example, InputImage
 from explainers.learned.batches import encode_for_learning
-from explainers.learned.fitting_loop import fit
+from explainers.learned.fitting_loop import explained, fit
 from explainers.learned.recipes import recipe_of
-from explainers.learned.validation import explained
 from explainers.models.catalog import load
 from explainers.models.internals import forward_with_soft_mask
 from explainers.models.multimodal.blending import Grid

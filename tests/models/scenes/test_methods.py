@@ -15,9 +15,8 @@ from explainers.installation import STORE_VARIABLE
 from explainers.learned.aml import AttributionModel
 from explainers.learned.batches import Batch, LearningExample, encode_for_learning
 from explainers.learned.fit import write_weights
-from explainers.learned.fitting_loop import fit
+from explainers.learned.fitting_loop import explained, fit
 from explainers.learned.recipes import RECIPES, recipe_of
-from explainers.learned.validation import explained
 from explainers.methods.registry import METHODS, MethodSpec, applicable, select
 from explainers.models.catalog import fingerprint
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure

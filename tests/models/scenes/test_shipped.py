@@ -14,8 +14,8 @@ from explainers.datasets.example import Example
 from explainers.datasets.scenes.generator import generate_items
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.fit import recipe_for
+from explainers.learned.fitting_loop import explained, per_text
 from explainers.learned.recipes import RECIPES, load_trained
-from explainers.learned.validation import explained, per_text
 from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
 from explainers.models.frozen_model import FrozenModel
