@@ -11,7 +11,7 @@ from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.settings import Settings
-from explainers.studies.consistency import consistency_markdown, consistency_rows, controls
+from explainers.studies.criteria import consistency_markdown, consistency_rows, controls
 
 WORDS = ("good", "bad", "dull", "very good", "not bad")
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot", "end", "joke") for word in WORDS]
@@ -40,7 +40,7 @@ def test_a_method_that_fails_has_a_reason(bert: FrozenModel, monkeypatch: pytest
     def failing(*_args: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.studies.consistency.final_attribution", failing)
+    monkeypatch.setattr("explainers.studies.criteria.final_attribution", failing)
     rows = consistency_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
     assert rows[0] == {"method": "occlusion", "inputs": 0, "reason": "Internal error in Crosslight (RuntimeError)."}
 

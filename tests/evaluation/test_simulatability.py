@@ -26,7 +26,7 @@ from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import from_package
 from explainers.results.settings import Settings
-from explainers.studies.simulatability import (
+from explainers.studies.criteria import (
     padded,
     present,
     simulatability_markdown,
@@ -146,7 +146,7 @@ def test_a_method_that_fails_has_a_reason(
     def failing(*_args: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.studies.simulatability.final_attribution", failing)
+    monkeypatch.setattr("explainers.studies.criteria.final_attribution", failing)
     rows = simulatability_rows(
         bert, INPUTS, select(["occlusion"]), Settings(), states, shown=10, students=1, progress=print
     )

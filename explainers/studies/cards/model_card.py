@@ -31,10 +31,9 @@ from explainers.report.narrator_overview import narrator_evaluation
 from explainers.report.quantities import CONSISTENCY, SIMULATABILITY
 from explainers.report.tables import Table, TableColumn, as_percent, command_block, key_column, markdown_table
 from explainers.studies.cards.weights import learned_weights, narrator_weights
-from explainers.studies.consistency import consistency_markdown
+from explainers.studies.criteria import consistency_markdown, simulatability_markdown
 from explainers.studies.plausibility import PLAUSIBILITY_FILE, plausibility_section
 from explainers.studies.published_metrics import PUBLISHED_METRICS, published_markdown
-from explainers.studies.simulatability import simulatability_markdown
 from explainers.studies.tuning import TUNING, tuning_section
 
 METHOD, ERASURE = "ivra", "mask"

@@ -53,7 +53,7 @@ def consistency_command(
         from explainers.evaluation.data_set import explained_set
         from explainers.report.quantities import CONSISTENCY
         from explainers.results.settings import checked_settings
-        from explainers.studies.consistency import consistency_markdown, consistency_rows
+        from explainers.studies.criteria import consistency_markdown, consistency_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = tuple(filter(None, split_ids(methods)))
@@ -89,7 +89,7 @@ def simulatability_command(
         from explainers.learned.student import unit_states
         from explainers.report.quantities import SIMULATABILITY
         from explainers.results.settings import checked_settings
-        from explainers.studies.simulatability import simulatability_markdown, simulatability_rows
+        from explainers.studies.criteria import simulatability_markdown, simulatability_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = tuple(filter(None, split_ids(methods)))

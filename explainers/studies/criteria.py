@@ -1,4 +1,4 @@
-"""SIM of every method on a data set: does an explanation help a student to learn what the model answers?"""
+"""CONS and SIM of every method on a data set: are like inputs explained alike, and does a student learn from it?"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -15,7 +15,7 @@ from explainers.comparison.runner import example_of, failure
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation.measurement import Scores, final_attribution, predicted_class
-from explainers.evaluation.names import NO_EXPLANATION, RANDOM, UNIFORM
+from explainers.evaluation.names import NO_EXPLANATION, POSITION, RANDOM, UNIFORM
 from explainers.learned.student import (
     UnitStates,
     answers,
@@ -24,30 +24,141 @@ from explainers.learned.student import (
 )
 from explainers.methods.registry import applicable
 from explainers.methods.spec import MethodSpec
-from explainers.metrics.bootstrap import difference_interval
+from explainers.metrics.agreement import (
+    FEWEST,
+    ROUNDING,
+    aligned,
+    consistency,
+)
+from explainers.metrics.bootstrap import Floats, difference_interval
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
+from explainers.models.internals import forward_with_internals, mean_states
 from explainers.report.evaluation_tables import row_name
 from explainers.report.quantities import with_student_gains
-from explainers.report.tables import Table, TableColumn, as_percent
+from explainers.report.tables import Table, TableColumn, as_percent, key_column
 from explainers.results.decision import Decision
 from explainers.results.settings import Settings
 
-FEWEST = 10  # inputs for a student, and as many held out
+EQUAL = "all explanations or all states are equally far apart"
 Progress = Callable[[str], None]
-NAMES = {
+FEWEST_INPUTS = 10  # inputs for a student, and as many held out
+SIMULATABILITY_NAMES = {
     RANDOM: "Random, one order per input",
     UNIFORM: "The same score for every unit",
     NO_EXPLANATION: "No explanation",
 }
-NOTE = (
+SIMULATABILITY_NOTE = (
     "SIM (Xie et al., 2024, Eq. 6-7): a small student learns the model's predictions from a few inputs, with the "
     "explanation as the target of its attention, and is asked about others without explanations. Accuracy: how often "
     "it then answers as the model, mean over the students. SIM: accuracy minus that of the same students without "
     "explanations, in percentage points; brackets hold the 95 % bootstrap interval over the held-out inputs, with the "
     "students as they are. Over students: the same difference with its 95 % interval over students (Student's t), "
     "with the inputs as they are. ° not clearly above 0."
+)
+
+
+def consistency_rows(
+    model: FrozenModel, inputs: Sequence[Example], specs: Sequence[MethodSpec], settings: Settings, progress: Progress
+) -> list[dict[str, Any]]:
+    """A row per method and control with the interval of CONS, also within predicted classes, or why there is none.
+
+    An input for which a method fails does not count for it. Raises `DataUnavailable` for fewer than three inputs.
+    """
+    encodings = [
+        encoding for encoding in (model.encode(example, settings.unit) for example in inputs) if encoding.units
+    ]
+    if len(encodings) < FEWEST:
+        raise DataUnavailable(f"Consistency compares pairs of inputs. Give at least {FEWEST}.")
+    states, classes, scores, reasons = [], list[int](), dict[str, dict[int, Scores]](), dict[str, str]()
+    for number, encoding in enumerate(encodings):
+        states.append(mean_state(model, encoding))
+        classes.append(predicted_class(model, encoding))
+        pooled = model.pooled(PredictionCache())
+        decision = Decision(card_of(model), encoding, classes[-1], settings)
+        for spec in applicable(specs, example_of(encoding)):
+            mine = scores.setdefault(spec.id, {})
+            try:
+                mine[number] = final_attribution(spec, pooled, decision).scores
+            except Exception as error:  # one method must not end the others
+                reasons[spec.id] = failure(spec.id, error).reason
+        for control, order in controls(encoding, settings.seed + number).items():
+            scores.setdefault(control, {})[number] = order
+        if (number + 1) % 25 == 0:
+            progress(f"{number + 1} of {len(encodings)} inputs")
+    measured = (np.stack(states), np.array(classes))
+    return [_consistency_row(method, *measured, mine, reasons.get(method, "")) for method, mine in scores.items()]
+
+
+def controls(encoding: Encoding, seed: int) -> dict[str, Scores]:
+    """A random order of the input's own, since inputs with the same one are explained alike; and the order of units."""
+    units = len(encoding.units)
+    return {RANDOM: random_scores(units, seed), POSITION: tuple(float(-place) for place in range(units))}
+
+
+def mean_state(model: FrozenModel, encoding: Encoding) -> Floats:
+    """H: the mean over layers and tokens of the model's hidden states, (d,)."""
+    inputs = model.padded([encoding])
+    state: Floats = mean_states(forward_with_internals(model, inputs), inputs)[0].cpu().double().numpy()
+    return state
+
+
+def _consistency_row(
+    method: str, states: Floats, classes: NDArray[np.int64], scores: dict[int, Scores], reason: str
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": method, "inputs": len(scores)}
+    if len(scores) < FEWEST:
+        return row | {"reason": reason}
+    numbers = sorted(scores)
+    mine = [scores[number] for number in numbers]
+    value = consistency(states[numbers], mine)
+    if value is None:
+        alike = np.ptp(np.stack([aligned(scores) for scores in mine]), axis=0).max() < ROUNDING
+        return row | {"reason": "every input has the same explanation" if alike else EQUAL}
+    within = consistency(states[numbers], mine, classes=classes[numbers].tolist())
+    return row | {"cons": asdict(value)} | ({} if within is None else {"within": asdict(within)})
+
+
+CONSISTENCY_NAMES = {RANDOM: "Random, one order per input"}
+CONSISTENCY_NOTE = (
+    "CONS (Xie et al., 2024, Eq. 12): Spearman's ρ over all pairs of inputs between the distance of the model's mean "
+    "hidden states and the distance of the explanations (ranks at the same relative positions, of mean 0 and length "
+    "1). Higher: what the model represents alike is explained alike. Within a class: over pairs of the same predicted "
+    "class, ranked within it, as states differ most between classes. Brackets hold the 95 % bootstrap interval over "
+    "inputs. ° not clearly above 0."
+)
+
+
+def consistency_markdown(table: Mapping[str, Any]) -> str:
+    """The table, the highest value first, and how to read it."""
+    rows = sorted(table["rows"], key=lambda row: -row.get("cons", {"mean": -2.0})["mean"])
+    return "\n\n".join([CONSISTENCY_TABLE.markdown(rows), CONSISTENCY_NOTE])
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return CONSISTENCY_NAMES.get(row["method"]) or row_name(row["method"])
+
+
+def _cons(row: Mapping[str, Any]) -> Any:
+    """The interval, or why there is none."""
+    return row["cons"] if "cons" in row else f"undefined: {row['reason']}"
+
+
+def _written(value: Mapping[str, float] | str) -> str:
+    if isinstance(value, str):
+        return value
+    clear = "" if value["low"] > 0 else "°"
+    return f"{value['mean']:.3f}{clear} [{value['low']:.3f}, {value['high']:.3f}]"
+
+
+CONSISTENCY_TABLE: Table[Mapping[str, Any]] = Table(
+    (
+        TableColumn("method", _name),
+        TableColumn("CONS ↑", _cons, _written),
+        key_column("within", "within a class ↑", _written, optional=True),
+        key_column("inputs", written=","),
+    )
 )
 
 
@@ -72,10 +183,11 @@ def simulatability_rows(
         encoding for encoding in (model.encode(example, settings.unit) for example in inputs) if encoding.units
     ]
     lessons, held_out = encodings[: shown * students], encodings[shown * students :]
-    if shown < FEWEST or len(held_out) < FEWEST:
+    if shown < FEWEST_INPUTS or len(held_out) < FEWEST_INPUTS:
         raise DataUnavailable(
-            f"{students} students with {shown} inputs each and at least {FEWEST} held out cannot be had from "
-            f"{len(encodings)} inputs; a student needs {FEWEST}. Give more inputs, or change --shown and --students."
+            f"{students} students with {shown} inputs each and at least {FEWEST_INPUTS} held out cannot be had from "
+            f"{len(encodings)} inputs; a student needs {FEWEST_INPUTS}. Give more inputs, or change --shown and "
+            "--students."
         )
     scores, reasons = explained_inputs(model, lessons, specs, settings, progress)
     predicted = torch.tensor([predicted_class(model, encoding) for encoding in encodings])
@@ -83,7 +195,7 @@ def simulatability_rows(
         method: _right(states, lessons, held_out, predicted, rows, len(model.labels), shown)
         for method, rows in ((NO_EXPLANATION, None), *scores.items())
     }
-    rows = [_row(method, value, right[NO_EXPLANATION]) for method, value in right.items()]
+    rows = [_simulatability_row(method, value, right[NO_EXPLANATION]) for method, value in right.items()]
     return rows + [{"method": method, "reason": reason} for method, reason in reasons.items()]
 
 
@@ -150,7 +262,7 @@ def padded(scores: Sequence[Scores], units: Tensor) -> Tensor:
     return rows
 
 
-def _row(method: str, right: NDArray[np.float64], without: NDArray[np.float64]) -> dict[str, Any]:
+def _simulatability_row(method: str, right: NDArray[np.float64], without: NDArray[np.float64]) -> dict[str, Any]:
     gain = difference_interval(right.mean(axis=0), without.mean(axis=0))
     return {
         "method": method,
@@ -163,7 +275,7 @@ def _row(method: str, right: NDArray[np.float64], without: NDArray[np.float64]) 
 def simulatability_markdown(table: Mapping[str, Any]) -> str:
     """The table, the highest accuracy first, and how to read it."""
     rows = sorted(with_student_gains(table["rows"]), key=lambda row: -row.get("accuracy", -1.0))
-    return "\n\n".join([TABLE.markdown(rows), NOTE])
+    return "\n\n".join([SIMULATABILITY_TABLE.markdown(rows), SIMULATABILITY_NOTE])
 
 
 def _accuracy(row: Mapping[str, Any]) -> str:
@@ -179,9 +291,9 @@ def _students(accuracies: Sequence[float]) -> str:
     return ", ".join(map(as_percent, accuracies))
 
 
-TABLE: Table[Mapping[str, Any]] = Table(
+SIMULATABILITY_TABLE: Table[Mapping[str, Any]] = Table(
     (
-        TableColumn("method", lambda row: NAMES.get(row["method"]) or row_name(row["method"])),
+        TableColumn("method", lambda row: SIMULATABILITY_NAMES.get(row["method"]) or row_name(row["method"])),
         TableColumn("accuracy ↑", _accuracy),
         TableColumn("SIM ↑", lambda row: row.get("sim") or None, _points, undefined=""),
         TableColumn("over students", lambda row: row.get("student_gain") or None, _points, undefined=""),
