@@ -24,17 +24,6 @@ from explainers.results.settings import Settings
 from explainers.studies.peers import measure, table
 from explainers.studies.peers.inside import crosslight_runs
 from explainers.studies.peers.inside.classifier import load_classifier
-from explainers.studies.peers.inside.job import (
-    PeerJob,
-    PeerRun,
-    Sentence,
-    Timed,
-    counted,
-    measured,
-    read_job,
-    read_runs,
-    write_runs,
-)  # fmt: skip
 from explainers.studies.peers.measure import (
     MeasuredRun,
     PeerComparison,
@@ -43,7 +32,7 @@ from explainers.studies.peers.measure import (
     runs_of,
     write_model,
 )
-from explainers.studies.peers.packages import (
+from explainers.studies.peers.packages import (  # fmt: skip
     COUNTS,
     CROSSLIGHT,
     KERNEL_SHAP,
@@ -52,7 +41,16 @@ from explainers.studies.peers.packages import (
     PARTITION,
     PEERS,
     TOGETHER,
+    PeerJob,
+    PeerRun,
+    Sentence,
+    Timed,
+    counted,
+    measured,
+    read_job,
+    read_runs,
     shared,
+    write_runs,
 )
 from explainers.studies.peers.table import (
     Total,

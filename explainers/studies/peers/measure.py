@@ -29,13 +29,7 @@ from explainers.metrics.faithfulness import measured, metrics_at_percents
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.bundle import PooledClassifier
-from explainers.studies.peers.inside.job import (
-    PeerJob,
-    PeerRun,
-    Sentence,
-    read_runs,
-)
-from explainers.studies.peers.packages import CROSSLIGHT, PEERS, SHAPLEY, Peer
+from explainers.studies.peers.packages import CROSSLIGHT, PEERS, SHAPLEY, Peer, PeerJob, PeerRun, Sentence, read_runs
 from explainers.studies.sampling.measure import UNITS, exact_shapley, game_of
 
 FINISHED = "installed.txt"  # in the environment: what was installed, present once that is over

@@ -8,19 +8,17 @@ import torch
 from captum import attr
 
 from explainers.studies.peers.inside.classifier import load_classifier
-from explainers.studies.peers.inside.job import (
+from explainers.studies.peers.packages import (
+    IG,
+    KERNEL_SHAP,
+    LIME,
+    OCCLUSION,
     PeerJob,
     Sentence,
     Timed,
     measured,
     read_job,
     write_runs,
-)
-from explainers.studies.peers.packages import (
-    IG,
-    KERNEL_SHAP,
-    LIME,
-    OCCLUSION,
 )
 
 

@@ -20,14 +20,6 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.settings import Settings
-from explainers.studies.peers.inside.job import (
-    PeerJob,
-    Sentence,
-    Timed,
-    measured,
-    read_job,
-    write_runs,
-)
 from explainers.studies.peers.packages import (
     COUNTS,
     DEFAULT,
@@ -38,7 +30,13 @@ from explainers.studies.peers.packages import (
     LIME,
     OCCLUSION,
     TOGETHER,
+    PeerJob,
+    Sentence,
+    Timed,
+    measured,
+    read_job,
     shared,
+    write_runs,
 )
 
 PERTURBING = ("lime", "kernel_shap", "occlusion")

@@ -10,14 +10,6 @@ import numpy as np
 import torch
 
 from explainers.studies.peers.inside.classifier import load_classifier
-from explainers.studies.peers.inside.job import (
-    PeerJob,
-    Sentence,
-    Timed,
-    measured,
-    read_job,
-    write_runs,
-)
 from explainers.studies.peers.packages import (
     DEFAULT,
     FOUR,
@@ -25,6 +17,12 @@ from explainers.studies.peers.packages import (
     IG,
     LIME,
     PARTITION,
+    PeerJob,
+    Sentence,
+    Timed,
+    measured,
+    read_job,
+    write_runs,
 )
 
 

@@ -10,7 +10,9 @@ import torch
 from numpy.typing import NDArray
 
 from explainers.studies.peers.inside.classifier import load_classifier
-from explainers.studies.peers.inside.job import (
+from explainers.studies.peers.packages import (
+    DEFAULT,
+    PARTITION,
     PeerJob,
     Sentence,
     Timed,
@@ -18,7 +20,6 @@ from explainers.studies.peers.inside.job import (
     read_job,
     write_runs,
 )
-from explainers.studies.peers.packages import DEFAULT, PARTITION
 
 
 def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
