@@ -20,7 +20,7 @@ import torch
 
 from explainers.datasets import tables
 from explainers.datasets.example import Example, Splits
-from explainers.datasets.sst2 import letters
+from explainers.datasets.text_sets import letters
 from explainers.errors import DataUnavailable
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.fit import fit_to

@@ -3,10 +3,19 @@ from pathlib import Path
 
 import pytest
 
-from explainers.datasets import esnli
-from explainers.datasets.esnli import DEV, ESNLIVE, LABELS, REVISED, TEST, detokenised, image_sentences, read_esnli
+from explainers.datasets import text_sets
 from explainers.datasets.example import Example
-from explainers.datasets.sst2 import letters
+from explainers.datasets.text_sets import (
+    DEV,
+    ESNLIVE,
+    LABELS,
+    REVISED,
+    TEST,
+    detokenised,
+    image_sentences,
+    letters,
+    read_esnli,
+)
 from explainers.errors import DataUnavailable
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "esnli"
@@ -173,7 +182,7 @@ def test_the_published_files_make_disjoint_parts() -> None:
 
 @needs_data
 def test_labels_are_as_frequent_as_in_the_file() -> None:
-    pairs = [pair for _, pair in esnli.explained_pairs(SHARED / TEST)]
+    pairs = [pair for _, pair in text_sets.explained_pairs(SHARED / TEST)]
     assert [sum(pair.label == label for pair in pairs) for label in range(3)] == [
         1692,
         1579,

@@ -6,15 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from explainers.datasets import sst2
+from explainers.datasets import text_sets
 from explainers.datasets.example import Example
-from explainers.datasets.sst2 import (
-    FILES,
-    letters,
-    read_sst2,
-    rows,
-    without_overlap,
-)
+from explainers.datasets.text_sets import FILES, letters, read_sst2, rows, without_overlap
 from explainers.errors import DataUnavailable
 
 Rows = list[tuple[str, int]]
@@ -103,8 +97,8 @@ def test_a_text_that_shares_six_words_in_a_row_is_left_out(text: str, taken: boo
 def test_other_sources_join_where_they_are(folder: Path) -> None:
     leaked = "what a bore ! it 's dull from start to end indeed"
     fresh = [f"a sentence that nobody has ever seen number {number}" for number in ("one", "two", "three", "four")]
-    write(folder.parent / sst2.TOMATOES, [(text, 1) for text in (leaked, *fresh)])
-    write(folder.parent / sst2.YELP, [("nice place", 1)])
+    write(folder.parent / text_sets.TOMATOES, [(text, 1) for text in (leaked, *fresh)])
+    write(folder.parent / text_sets.YELP, [("nice place", 1)])
     parts = read_sst2(folder, validation=1)
     assert texts(parts.warm_up) == ["nice place"]
     assert len(parts.explainer) == 2

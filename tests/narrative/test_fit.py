@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from explainers.datasets import esnli
-from explainers.datasets.esnli import DEV, TEST
+from explainers.datasets import text_sets
 from explainers.datasets.example import Example
+from explainers.datasets.text_sets import DEV, TEST
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.installation import STORE_VARIABLE
 from explainers.models.catalog import fingerprint
@@ -34,8 +34,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_language: N
     """Runs and store are the test's own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
-    read = esnli.read_esnli
-    monkeypatch.setattr(esnli, "read_esnli", lambda folder: read(folder, validation=4))
+    read = text_sets.read_esnli
+    monkeypatch.setattr(text_sets, "read_esnli", lambda folder: read(folder, validation=4))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from explainers.datasets import esnli
+from explainers.datasets import text_sets
 from explainers.datasets.entailment import ReasonTruth
 from explainers.datasets.example import Example, Splits
 from explainers.errors import ModelUnavailable
@@ -33,7 +33,7 @@ def measured(
     """An evaluation in which every reason about an input of the first ones is true, and no other one."""
     monkeypatch.chdir(tmp_path)
     splits = Splits(tuple(pairs[:40]), (), tuple(pairs[40:]))
-    monkeypatch.setattr(esnli, "read_esnli", lambda _folder: splits)
+    monkeypatch.setattr(text_sets, "read_esnli", lambda _folder: splits)
 
     def missing() -> None:
         raise ModelUnavailable("There are no base weights.")

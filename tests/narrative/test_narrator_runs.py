@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explainers.__main__ import app
-from explainers.datasets import esnli
+from explainers.datasets import text_sets
 from explainers.datasets.entailment import ReasonTruth
 from explainers.datasets.example import Example, InputImage, Splits
 from explainers.datasets.images.sets import ImageFiles
@@ -51,7 +51,7 @@ def no_scorer(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def splits(pairs: list[Example], monkeypatch: pytest.MonkeyPatch) -> Splits:
     splits = Splits(tuple(pairs[:40]), (), tuple(pairs[40:]))
-    monkeypatch.setattr(esnli, "read_esnli", lambda _folder: splits)
+    monkeypatch.setattr(text_sets, "read_esnli", lambda _folder: splits)
     return splits
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from explainers.datasets import esnli, sst2
+from explainers.datasets import text_sets
 from explainers.datasets.entailment import LABELS
 from explainers.datasets.example import Example
 from explainers.models.tasks import Task, TrainingOptions
@@ -35,7 +35,7 @@ TASKS = {
         "(Pang and Lee, 2005); to warm up, Yelp sentences",
         licence="research use",
         split_rule="validation: random training sentences, none of whose phrases is in train; test: the dev sentences",
-        read=lambda folder: sst2.read_sst2(folder),
+        read=lambda folder: text_sets.read_sst2(folder),
         make=partial(_make, "sst2"),
         example=lambda: SENTENCE,
     ),
@@ -48,11 +48,11 @@ TASKS = {
         licence="e-SNLI: MIT; counterfactual revisions: Apache-2.0",
         split_rule="validation: the pairs of random pictures of e-SNLI dev, none of which is in train; test: test_a, "
         "no premise of which, nor one that shares seven words in a row with it, is in the counterfactual part of train",
-        read=lambda folder: esnli.read_esnli(folder),
+        read=lambda folder: text_sets.read_esnli(folder),
         make=partial(_make, "nli"),
         example=lambda: PAIR,
         input_names=("premise", "hypothesis"),
         reason_source="esnli",
-        sentences=lambda folder: list(esnli.image_sentences(folder)) if folder else [],
+        sentences=lambda folder: list(text_sets.image_sentences(folder)) if folder else [],
     ),
 }

@@ -29,7 +29,7 @@ def completion_train_command(
     with user_errors():
         import torch
 
-        from explainers.datasets.sst2 import read_sst2
+        from explainers.datasets.text_sets import read_sst2
         from explainers.models.optimisation import accuracy
         from explainers.models.prompt import PROMPTS, SUFFIX
         from explainers.models.prompted.loading import load_prompted
@@ -82,7 +82,7 @@ def completion_command(
     with user_errors():
         import random
 
-        from explainers.datasets.sst2 import read_sst2
+        from explainers.datasets.text_sets import read_sst2
         from explainers.models.catalog import resolve_device
         from explainers.models.prompted.loading import load_prompted
         from explainers.studies.completion.measure import completion_document, prefix_ratio, record_answers, rows_of

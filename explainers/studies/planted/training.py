@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from explainers.datasets import esnli, sst2, tables
+from explainers.datasets import tables, text_sets
 from explainers.datasets.example import Example
 from explainers.learned.batches import encode_for_learning
 from explainers.learned.fit import recipe_for, write_weights
@@ -60,7 +60,7 @@ class PlantedTexts:
 
 def read_sources(model: str, data: Path) -> PlantedTexts:
     """From the folder that holds the folders `sst2`, or `esnli` with `cad_nli` beside it; short texts, shuffled."""
-    splits = sst2.read_sst2(data / "sst2") if model == "sst2" else esnli.read_esnli(data / "esnli")
+    splits = text_sets.read_sst2(data / "sst2") if model == "sst2" else text_sets.read_esnli(data / "esnli")
     held_out = (*splits.test, *(splits.explainer if model == "sst2" else _revised_test(data)))
     return PlantedTexts(_shuffled(_short(splits.train, LONGEST[model])), _shuffled(_short(held_out, EXPLAINED[model])))
 

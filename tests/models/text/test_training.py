@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from explainers.datasets.example import Example, Splits
-from explainers.datasets.sst2 import read_sst2
+from explainers.datasets.text_sets import read_sst2
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.optimisation import accuracy
 from explainers.models.tasks import TASKS, Task, TrainingOptions, make_bundle
