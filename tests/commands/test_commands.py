@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from explainers.__main__ import app
-from explainers.commands.app import COMMANDS
+from explainers.__main__ import COMMANDS, app
 from explainers.datasets.example import Example
 from explainers.evaluation import data_set
 from explainers.installation import VERSION
