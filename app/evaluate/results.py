@@ -10,8 +10,7 @@ import streamlit as st
 from app import plain_text
 from app.compare.state import LONGEST_IN_ADDRESS
 from app.evaluate.charts import cascade_chart, cost_chart, curve_chart, evidence_dots, trust_map
-from app.evaluate.state import evaluate_state
-from app.evaluate.stored import SetResult
+from app.evaluate.state import SetResult, evaluate_state
 from app.plain_text import Bold
 from explainers.evaluation.names import FEWEST
 from explainers.evaluation.sanity_summary import cascade, notes, sentence

@@ -1,16 +1,42 @@
-"""All that a session holds of the Evaluate page: one typed object, `EvaluateState`."""
+"""What is held of evaluations: by a session, as one typed object, and by the store, finished or not."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from app.session import MODEL_NAME, NOT_CARRIED, TEXT, carried, held
+from app.store import Job
 from app.train.job_list import JobListState
-from explainers.evaluation.set_spec import QUICK
+from explainers.evaluation.names import SANITY_RECORDS
+from explainers.evaluation.record_file import read_signed
+from explainers.evaluation.sanity_summary import SanityOutcome, outcomes, sanity_frame
+from explainers.evaluation.set_spec import QUICK, Shard
+from explainers.evaluation.set_summary import (
+    GROUPINGS,
+    MeanCurves,
+    MethodSummary,
+    Recommendation,
+    StatusShare,
+    mean_curves,
+    method_table,
+    recommendation,
+    status_shares,
+    trust_points,
+    words_over_set,
+)
+from explainers.memoized import memoized
+from explainers.report.set_tables import metric_columns
 
 NO_COLUMN = "none"
 FILE, EXAMPLES = "My file", "Embedded examples"
 SOURCES = (FILE, EXAMPLES)
 FEWEST_INPUTS, RECENT_INPUTS = 5, 20  # by which the pace is judged
 LONGER = 1.25  # times as long as was said: then that is said
+MOST_PARTIAL = 20_000_000  # bytes of a running evaluation that are read again and again; then its result is awaited
+PART = Shard().file
 
 
 @dataclass(frozen=True)
@@ -73,3 +99,132 @@ class EvaluateState(JobListState[EvaluateControls]):
 def evaluate_state() -> EvaluateState:
     """Return what the session holds of the Evaluate page."""
     return held(EvaluateState)
+
+
+@dataclass(frozen=True)
+class SetResult:
+    """The manifest, a row per input, and a row per input and method; of a running evaluation those so far."""
+
+    manifest: dict[str, Any]
+    rows: pd.DataFrame
+    methods: pd.DataFrame
+    sanity: pd.DataFrame
+    finished: bool
+
+    @property
+    def operators(self) -> list[str]:
+        operators: list[str] = self.manifest["operators"]
+        return operators
+
+    @memoized
+    def advice(self) -> Recommendation:
+        return recommendation(self.methods, self.operators[0])
+
+    @memoized
+    def table(self) -> list[MethodSummary]:
+        return method_table(self.methods, metric_columns(self.operators), self.operators[0])
+
+    @memoized
+    def curves(self) -> list[MeanCurves]:
+        return mean_curves(self.methods)
+
+    @memoized
+    def shares(self) -> list[StatusShare]:
+        return [share for by in GROUPINGS for share in status_shares(self.rows, by)]
+
+    @memoized
+    def points(self) -> pd.DataFrame:
+        return trust_points(self.rows, self.methods, self.operators[0])
+
+    @memoized
+    def checks(self) -> dict[str, list[SanityOutcome]]:
+        return outcomes(self.sanity)
+
+    @memoized
+    def _words(self) -> dict[str, pd.DataFrame]:
+        return {}
+
+    def words(self, method: str) -> pd.DataFrame:
+        """Return the words over the set by a method."""
+        if method not in self._words:
+            self._words[method] = words_over_set(self.rows, self.methods, method)
+        return self._words[method]
+
+
+def done(job: Job) -> int:
+    """Return how many inputs have a record."""
+    return _records(job.run_folder / PART)
+
+
+def checked(job: Job) -> int:
+    """Return on how many inputs the sanity checks have run."""
+    return _records(job.run_folder / SANITY_RECORDS)
+
+
+def checking(job: Job) -> bool:
+    """Return whether the sanity checks run, or have run."""
+    return (job.run_folder / SANITY_RECORDS).is_file()
+
+
+def moment(job: Job) -> float:
+    """Return when the last record was written; 0 before the first."""
+    try:
+        return (job.run_folder / PART).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def has_result(job: Job) -> bool:
+    """Return whether there is a result, or a part of it that can be drawn."""
+    from explainers.evaluation.set_job import MANIFEST_FILE
+
+    try:
+        return (job.run_folder / MANIFEST_FILE).is_file() or (
+            (job.run_folder / PART).stat().st_size <= MOST_PARTIAL and done(job) > 0
+        )
+    except OSError:
+        return False
+
+
+def result(job: Job) -> SetResult | None:
+    """Return the result, or what there is of it; None where there is nothing to be drawn."""
+    from explainers.evaluation.set_job import MANIFEST_FILE
+
+    manifest, part = job.run_folder / MANIFEST_FILE, job.run_folder / PART
+    try:
+        if manifest.is_file():
+            return _finished(job.run_folder, manifest.stat().st_mtime_ns)
+        return _partial(part, part.stat().st_size) if has_result(job) else None
+    except OSError:
+        return None
+
+
+def _records(path: Path) -> int:
+    """Return the number of lines below the signature; 0 without the file."""
+    try:
+        return _lines(path, path.stat().st_size) - 1
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _lines(path: Path, _size: int) -> int:
+    with path.open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
+
+
+@lru_cache(maxsize=4)
+def _finished(folder: Path, _moment: int) -> SetResult:
+    from explainers.evaluation.set_job import read_sanity, read_set
+
+    return SetResult(*read_set(folder), read_sanity(folder), finished=True)
+
+
+@lru_cache(maxsize=2)
+def _partial(part: Path, _size: int) -> SetResult:
+    from explainers.evaluation.set_job import frames_of
+    from explainers.evaluation.shards import StoredSet
+
+    about, records = read_signed(part)
+    manifest = {"command": about["command"], "data": about["data"], **about["plan"], "inputs": len(records)}
+    return SetResult(manifest, *frames_of(StoredSet(about, records)), sanity_frame([], []), finished=False)

@@ -4,8 +4,7 @@ import streamlit as st
 
 from app import plain_text
 from app.evaluate import results
-from app.evaluate.state import Remaining, evaluate_state
-from app.evaluate.stored import checked, checking, done, has_result, moment, result
+from app.evaluate.state import Remaining, checked, checking, done, evaluate_state, has_result, moment, result
 from app.login.gate import Account
 from app.plain_text import Bold
 from app.store import Job
