@@ -12,7 +12,7 @@ from typing import Any, cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.annotate import assignment, people
+from app.annotate import people
 from app.annotate.projects import Project, locked
 from app.annotate.tables import DECIDED_BY, AnnotatorRow, AnswerRow, ItemRow, method_name
 from app.store import Store
@@ -79,7 +79,7 @@ def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) 
         if locked(session, project.id) is None:
             raise ExplanationError("This project was deleted.")
         people.check_admitted(session, annotator)
-        row = assignment.assigned(session, sent.item, annotator)
+        row = people.assigned(session, sent.item, annotator)
         if row is None or sent.task not in project.tasks:
             raise ExplanationError(GONE)
         expected = _versions(session, sent.item, annotator, sent.task) + 1
@@ -116,12 +116,12 @@ def _content(row: AnswerRow) -> tuple[str, str, bool, str]:
 
 def _settle(session: Session, project: Project, annotator: int, sent: Confirmation) -> None:
     """Set the status of the item for this person after an answer."""
-    row = assignment.assigned(session, sent.item, annotator)
+    row = people.assigned(session, sent.item, annotator)
     if sent.answer is None:
-        assignment.release(session, sent.item, annotator)
+        people.release(session, sent.item, annotator)
         return
     if row is not None and row.status == "skipped":
-        assignment.take(session, sent.item, annotator, project.spec.overlap)
+        people.take(session, sent.item, annotator, project.spec.overlap)
     if row is not None and next_task(latest_of(session, sent.item, annotator), project.tasks) is None:
         row.status = "done"
 

@@ -10,13 +10,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app import plain_text
-from app.annotate import (
-    answers,
-    assignment,
-    items,
-    payload,
-    people,
-)
+from app.annotate import answers, items, payload, people
 from app.annotate.answers import Confirmation
 from app.annotate.disputes import as_annotations, histories
 from app.annotate.preparation import Preparer
@@ -181,7 +175,7 @@ def _look(store: Store, preparer: Preparer, project: Project, item: int) -> None
 def finished(store: Store, project: Project, annotator: int) -> None:
     """Say that nothing is left, except what was skipped."""
     _last_problem()
-    done = assignment.progress(store, project.id, annotator, project.spec.overlap)
+    done = people.progress(store, project.id, annotator, project.spec.overlap)
     if done.done and done.done == project.items:
         plain_text.success(FINISHED)
     elif done.done or done.skipped:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from app import plain_text
-from app.annotate import assignment, items, people, projects, session, workbench
+from app.annotate import items, people, projects, session, workbench
 from app.annotate.people import Invite
 from app.annotate.preparation import Preparer
 from app.annotate.project_form import new_project
@@ -140,7 +140,7 @@ def _progress(store: Store, project: Project) -> None:
         return
     rows = []
     for number, name in names.items():
-        done = assignment.progress(store, project.id, number, project.spec.overlap)
+        done = people.progress(store, project.id, number, project.spec.overlap)
         rows.append({"person": name, "confirmed": done.done, "skipped": done.skipped, "of": done.total})
     st.dataframe(rows, hide_index=True, width="stretch")
     st.button(
@@ -154,7 +154,7 @@ def _progress(store: Store, project: Project) -> None:
 
 def _free(store: Store, project: int, annotators: tuple[int, ...]) -> None:
     for number in annotators:
-        assignment.release_open(store, project, number)
+        people.release_open(store, project, number)
 
 
 def owner_page(store: Store, preparer: Preparer, pool: ModelPool, visitor: AnnotateVisitor) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import plain_text
-from app.annotate import assignment, items, projects
+from app.annotate import items, people, projects
 from app.annotate.adjudication import adjudicate
 from app.annotate.intermission import downloads
 from app.annotate.preparation import MOST_WAITING, Preparer
@@ -202,7 +202,7 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
 def _open(store: Store, project: Project) -> None:
     """Draw the button that opens the results; while items are open, behind a question."""
     st.info(CLOSED)
-    still_open = assignment.open_items(store, project.id, project.spec.overlap)
+    still_open = people.open_items(store, project.id, project.spec.overlap)
     label, place, action = "Open the results", st.container(), (projects.open_results, store, project.id)
     if still_open:
         place = st.popover(label)

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from app import plain_text
-from app.annotate import answers, assignment, items
+from app.annotate import answers, items, people
 from app.annotate.answers import Confirmation, Stored
 from app.annotate.decision_form import read_class, read_sent
 from app.annotate.intermission import (
@@ -41,8 +41,8 @@ def annotate(store: Store, preparer: Preparer, project: Project, annotator: int)
         with st.expander("Guideline", expanded=annotate_state().reply is None, key="guideline"):
             plain_text.paragraph(project.spec.guideline)
     revisited = _revisited(store, project, annotator)
-    item = revisited.item if revisited is not None else assignment.current_item(store, project.id, annotator)
-    preparer.want(assignment.upcoming(store, project.id, annotator, project.spec.overlap, AHEAD))
+    item = revisited.item if revisited is not None else people.current_item(store, project.id, annotator)
+    preparer.want(people.upcoming(store, project.id, annotator, project.spec.overlap, AHEAD))
     if item is None:
         finished(store, project, annotator)
         return
@@ -81,7 +81,7 @@ def _question(
 def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stored | None) -> None:
     state = annotate_state()
     state.question = (store, project, question)
-    done = assignment.progress(store, project.id, question.annotator, project.spec.overlap)
+    done = people.progress(store, project.id, question.annotator, project.spec.overlap)
     tasks = project.tasks
     undo_from = revisited.id if revisited is not None else None
     if not question.possible:

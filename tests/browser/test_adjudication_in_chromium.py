@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from app.annotate import answers, assignment, people
+from app.annotate import answers, people
 from app.annotate.answers import Confirmation
 from app.annotate.tables import DECIDED_BY
 from explainers.annotations.formats.items_file import parse_items
@@ -64,7 +64,7 @@ def answered(made: Prepared10) -> None:
     """Two people differ in every task of every item."""
     for place, name in enumerate(("A1", "A2")):
         annotator = people.annotator(made.store, made.project.id, f"account {name}", name)
-        while (item := assignment.current_item(made.store, made.project.id, annotator)) is not None:
+        while (item := people.current_item(made.store, made.project.id, annotator)) is not None:
             for asked in made.project.tasks:
                 own_class = "positive" if asked == "mark" else ""
                 sent = Confirmation(item, asked, 1, DIFFERENT[asked][place], own_class=own_class)

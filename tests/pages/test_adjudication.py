@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app.annotate import adjudication, answers, assignment, disputes, people, projects, session
+from app.annotate import adjudication, answers, disputes, people, projects, session
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.session import RESULTS, AnnotateControls, AnnotateState
@@ -44,7 +44,7 @@ def page(small: None, opened: Callable[..., Any], tmp_path: Path, monkeypatch: p
             row.prepared = prepared(TEXT).as_json()
     for place, name in enumerate(("A1", "A2")):
         annotator = people.annotator(store, project.id, f"account {name}", name)
-        while (item := assignment.current_item(store, project.id, annotator)) is not None:
+        while (item := people.current_item(store, project.id, annotator)) is not None:
             for task in project.tasks:
                 answers.confirm(store, project, annotator, Confirmation(item, task, 1, DIFFERENT[task][place]))
     projects.open_results(store, project.id)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from app.annotate import answers, assignment, items, people, project_form, projects, session
+from app.annotate import answers, items, people, project_form, projects, session
 from app.annotate.answers import Confirmation
 from app.annotate.data_files import create_with_annotations, read_items
 from app.annotate.intermission import WITHOUT_MODEL, own_work
@@ -169,7 +169,7 @@ def read_by(names: Sequence[str], judged: Callable[[str, str], ReadReason], over
     project = create_with_annotations(store, spec, read.items, read.annotations, ANYBODY)
     for name in names:
         annotator = people.annotator(store, project.id, f"account {name}", name)
-        while (number := assignment.current_item(store, project.id, annotator)) is not None:
+        while (number := people.current_item(store, project.id, annotator)) is not None:
             known = items.item(store, number)
             assert known is not None
             answers.confirm(store, project, annotator, Confirmation(number, "read", 1, judged(name, known[0].id)))

@@ -4,7 +4,7 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import text
 
-from app.annotate import answers, assignment, people
+from app.annotate import answers, people
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project
 from app.store import Store
@@ -20,7 +20,7 @@ def begun(annotation_store: Store, make_project: Make) -> tuple[Project, int, in
     """A project of two tasks, a person and their item."""
     project = make_project(tasks=("mark", "rate"))
     annotator = people.annotator(annotation_store, project.id, "account ", "P1")
-    item = assignment.current_item(annotation_store, project.id, annotator)
+    item = people.current_item(annotation_store, project.id, annotator)
     assert item is not None
     return project, annotator, item
 
@@ -91,10 +91,10 @@ def test_an_item_is_done_after_its_last_task(annotation_store: Store, begun: tup
     project, annotator, item = begun
     answers.confirm(annotation_store, project, annotator, Confirmation(item, "mark", 1, MARKED))
     assert answers.next_task(answers.latest(annotation_store, item, annotator), project.tasks) == "rate"
-    assert assignment.current_item(annotation_store, project.id, annotator) == item
+    assert people.current_item(annotation_store, project.id, annotator) == item
     rated = Rated((Rating("A", "cause", 4, 5),))
     answers.confirm(annotation_store, project, annotator, Confirmation(item, "rate", 1, rated))
-    assert assignment.current_item(annotation_store, project.id, annotator) != item
+    assert people.current_item(annotation_store, project.id, annotator) != item
 
 
 def test_undo_goes_back_one_answer_after_the_other(annotation_store: Store, begun: tuple[Project, int, int]) -> None:
@@ -133,7 +133,7 @@ def test_a_revoked_invitation_stores_nothing_more(annotation_store: Store, make_
     people.invite(annotation_store, project.id, "A1")
     (invited,) = people.invites(annotation_store, project.id)
     annotator = people.annotator(annotation_store, project.id, f"invite {invited.id}", "A1")
-    item = assignment.current_item(annotation_store, project.id, annotator)
+    item = people.current_item(annotation_store, project.id, annotator)
     assert item is not None
     answers.confirm(annotation_store, project, annotator, Confirmation(item, "mark", 1, MARKED))
     people.revoke(annotation_store, project.id, invited.id)

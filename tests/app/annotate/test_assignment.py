@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.annotate import answers, assignment, people, projects
+from app.annotate import answers, people, projects
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project
 from app.annotate.tables import AssignmentRow, ItemRow
@@ -24,7 +24,7 @@ def joined(store: Store, project: Project, *names: str) -> list[int]:
 
 def finish(store: Store, project: Project, annotator: int) -> int | None:
     """Confirms the open item; returns its number."""
-    item = assignment.current_item(store, project.id, annotator)
+    item = people.current_item(store, project.id, annotator)
     if item is not None:
         answers.confirm(store, project, annotator, Confirmation(item, "mark", 1, MARKED))
     return item
@@ -39,7 +39,7 @@ def test_items_that_the_fewest_people_have_come_first(annotation_store: Store, m
     project = make_project(("a", "b"), tasks=("mark",), overlap=2)
     one, two = joined(annotation_store, project, "one", "two")
     first = finish(annotation_store, project, one)
-    assert assignment.current_item(annotation_store, project.id, two) != first
+    assert people.current_item(annotation_store, project.id, two) != first
 
 
 def test_nobody_gets_an_item_twice_and_none_goes_to_more_people_than_asked(
@@ -53,7 +53,7 @@ def test_nobody_gets_an_item_twice_and_none_goes_to_more_people_than_asked(
     given = slots(annotation_store)
     assert Counter(item for item, _ in given) == {1: 2, 2: 2, 3: 2}
     assert len(set(given)) == 6
-    assert all(assignment.current_item(annotation_store, project.id, annotator) is None for annotator in annotators)
+    assert all(people.current_item(annotation_store, project.id, annotator) is None for annotator in annotators)
 
 
 def test_two_people_at_once_never_get_the_same_last_slot(annotation_store: Store, make_project: Make) -> None:
@@ -77,7 +77,7 @@ def test_two_people_at_once_never_get_the_same_last_slot(annotation_store: Store
 def test_an_open_item_stays_with_its_person(annotation_store: Store, make_project: Make) -> None:
     project = make_project()
     (one,) = joined(annotation_store, project, "one")
-    assert assignment.current_item(annotation_store, project.id, one) == assignment.current_item(
+    assert people.current_item(annotation_store, project.id, one) == people.current_item(
         annotation_store, project.id, one
     )
 
@@ -85,11 +85,11 @@ def test_an_open_item_stays_with_its_person(annotation_store: Store, make_projec
 def test_a_skipped_item_is_free_for_others(annotation_store: Store, make_project: Make) -> None:
     project = make_project(("a", "b"), tasks=("mark",), overlap=1)
     one, two = joined(annotation_store, project, "one", "two")
-    item = assignment.current_item(annotation_store, project.id, one)
+    item = people.current_item(annotation_store, project.id, one)
     assert item is not None
     answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 1, None, comment="unclear"))
-    assert assignment.current_item(annotation_store, project.id, one) != item
-    assert assignment.current_item(annotation_store, project.id, two) == item
+    assert people.current_item(annotation_store, project.id, one) != item
+    assert people.current_item(annotation_store, project.id, two) == item
     (skipped,) = answers.skipped_items(annotation_store, one)
     assert (skipped.item, skipped.comment) == (item, "unclear")
 
@@ -97,11 +97,11 @@ def test_a_skipped_item_is_free_for_others(annotation_store: Store, make_project
 def test_a_skipped_item_can_be_answered_later(annotation_store: Store, make_project: Make) -> None:
     project = make_project(("a",), tasks=("mark",), overlap=1)
     (one,) = joined(annotation_store, project, "one")
-    item = assignment.current_item(annotation_store, project.id, one)
+    item = people.current_item(annotation_store, project.id, one)
     assert item is not None
     answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 1, None))
     answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 2, MARKED))
-    assert assignment.progress(annotation_store, project.id, one, 1) == assignment.Progress(1, 0, 1)
+    assert people.progress(annotation_store, project.id, one, 1) == people.Progress(1, 0, 1)
     assert answers.skipped_items(annotation_store, one) == []
 
 
@@ -110,7 +110,7 @@ def test_skipped_items_come_in_the_order_of_skipping(annotation_store: Store, ma
     (one,) = joined(annotation_store, project, "one")
     given = []
     for _ in range(2):
-        item = assignment.current_item(annotation_store, project.id, one)
+        item = people.current_item(annotation_store, project.id, one)
         assert item is not None
         given.append(item)
         answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 1, None))
@@ -121,10 +121,10 @@ def test_skipped_items_come_in_the_order_of_skipping(annotation_store: Store, ma
 def test_unbegun_items_can_be_freed(annotation_store: Store, make_project: Make) -> None:
     project = make_project(("a",), tasks=("mark",), overlap=1)
     one, two = joined(annotation_store, project, "one", "two")
-    item = assignment.current_item(annotation_store, project.id, one)
-    assert assignment.current_item(annotation_store, project.id, two) is None
-    assignment.release_open(annotation_store, project.id, one)
-    assert assignment.current_item(annotation_store, project.id, two) == item
+    item = people.current_item(annotation_store, project.id, one)
+    assert people.current_item(annotation_store, project.id, two) is None
+    people.release_open(annotation_store, project.id, one)
+    assert people.current_item(annotation_store, project.id, two) == item
     with pytest.raises(ExplanationError, match="not yours any more"):
         answers.confirm(annotation_store, project, one, Confirmation(item or 0, "mark", 1, MARKED))
 
@@ -135,17 +135,17 @@ def test_the_project_is_locked_before_anything_is_changed(
 ) -> None:
     project = make_project(("a",), tasks=("mark",), overlap=1)
     (one,) = joined(annotation_store, project, "one")
-    assignment.current_item(annotation_store, project.id, one)
+    people.current_item(annotation_store, project.id, one)
     seen: list[int] = []
 
     def counted(session: Session, number: int) -> None:
         assert number == project.id
         seen.append(session.query(AssignmentRow).count())
 
-    for module in (assignment, projects):
+    for module in (people, projects):
         monkeypatch.setattr(module, "locked", counted)
     if action == "free":
-        assignment.release_open(annotation_store, project.id, one)
+        people.release_open(annotation_store, project.id, one)
     else:
         projects.remove(annotation_store, project.id)
     assert seen == [1]
@@ -156,7 +156,7 @@ def test_progress_counts_what_is_there_for_a_person(annotation_store: Store, mak
     one, two = joined(annotation_store, project, "one", "two")
     finish(annotation_store, project, one)
     finish(annotation_store, project, two)
-    assert assignment.progress(annotation_store, project.id, one, 1) == assignment.Progress(1, 0, 2)
+    assert people.progress(annotation_store, project.id, one, 1) == people.Progress(1, 0, 2)
 
 
 def test_an_item_is_open_until_as_many_people_as_asked_have_finished_it(
@@ -164,12 +164,12 @@ def test_an_item_is_open_until_as_many_people_as_asked_have_finished_it(
 ) -> None:
     project, other = (make_project(("a", "b"), tasks=("mark",), overlap=2) for _ in range(2))
     one, two = joined(annotation_store, project, "one", "two")
-    counts = [assignment.open_items(annotation_store, project.id, 2)]
+    counts = [people.open_items(annotation_store, project.id, 2)]
     for annotator in (one, two, one, two):
         finish(annotation_store, project, annotator)
-        counts.append(assignment.open_items(annotation_store, project.id, 2))
+        counts.append(people.open_items(annotation_store, project.id, 2))
     assert counts == [2, 2, 2, 1, 0]
-    assert assignment.open_items(annotation_store, other.id, 2) == 2
+    assert people.open_items(annotation_store, other.id, 2) == 2
 
 
 def test_a_deleted_project_leaves_nothing(annotation_store: Store, make_project: Make) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.annotate import answers, assignment, items, people, projects
+from app.annotate import answers, items, people, projects
 from app.annotate.answers import Confirmation
 from app.annotate.decision_form import read_class, read_sent
 from app.annotate.intermission import without_names
@@ -52,7 +52,7 @@ SENT: dict[Task, Callable[[dict[str, object]], dict[str, object]]] = {
 @pytest.fixture
 def ask(annotation_store: Store) -> Callable[[Project, int, Task], TaskQuestion]:
     def asked(project: Project, annotator: int, task: Task) -> TaskQuestion:
-        number = assignment.current_item(annotation_store, project.id, annotator)
+        number = people.current_item(annotation_store, project.id, annotator)
         assert number is not None
         known = items.item(annotation_store, number)
         assert known is not None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, assignment, disputes, items, people, projects, results
+from app.annotate import answers, disputes, items, people, projects, results
 from app.annotate.adjudication import Adjudication, read_decision, titled
 from app.annotate.answers import Confirmation, usable
 from app.annotate.data_files import create_with_annotations
@@ -80,7 +80,7 @@ def annotated(annotation_store: Store, make_project: Callable[..., Project]) -> 
         annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
         with annotation_store.begin() as session:
             for number in numbers:
-                assignment.take(session, number, annotator, 2)
+                people.take(session, number, annotator, 2)
         for item, number in enumerate(numbers):
             for task in project.tasks:
                 answer = DIFFERENT[task][place if item == 0 else 0]

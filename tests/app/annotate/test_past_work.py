@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event
 
-from app.annotate import answers, assignment, disputes, people, projects
+from app.annotate import answers, disputes, people, projects
 from app.annotate.answers import usable
 from app.annotate.data_files import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
@@ -72,9 +72,9 @@ def test_the_newest_answer_tells_whether_an_item_is_skipped(annotation_store: St
         ("a", "mark"),
     ]
     (one,) = people.names(annotation_store, project.id)
-    assert assignment.progress(annotation_store, project.id, one, 1) == assignment.Progress(1, 1, 2)
+    assert people.progress(annotation_store, project.id, one, 1) == people.Progress(1, 1, 2)
     other = people.annotator(annotation_store, project.id, "account other")
-    assert assignment.upcoming(annotation_store, project.id, other, 1, 5) == [2]  # the skipped one
+    assert people.upcoming(annotation_store, project.id, other, 1, 5) == [2]  # the skipped one
 
 
 def test_many_annotations_are_stored_with_few_statements(annotation_store: Store) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, assignment, disputes, items, people, projects, results, shown_results
+from app.annotate import answers, disputes, items, people, projects, results, shown_results
 from app.annotate.answers import Confirmation
 from app.annotate.data_files import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
@@ -46,7 +46,7 @@ def annotated(annotation_store: Store, make_project: Make) -> Project:
     project = make_project(("a fine film", "a dull film"), tasks=tuple(ANSWERS))
     for number, name in enumerate(("A1", "A2")):
         annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
-        while (item := assignment.current_item(annotation_store, project.id, annotator)) is not None:
+        while (item := people.current_item(annotation_store, project.id, annotator)) is not None:
             for task in project.tasks:
                 sent = Confirmation(item, task, 1, ANSWERS[task][number])  # type: ignore[arg-type]
                 answers.confirm(annotation_store, project, annotator, sent)
@@ -182,7 +182,7 @@ def opposed(annotation_store: Store, make_project: Make) -> Project:
         annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
         for number, own_class in zip(items.first_items(annotation_store, project.id, 3), classes, strict=True):
             with annotation_store.begin() as session:
-                assignment.take(session, number, annotator, 3)
+                people.take(session, number, annotator, 3)
             marked = FIRST if own_class == "negative" else BOTH
             sent = Confirmation(number, "mark", 1, marked, own_class=own_class)
             answers.confirm(annotation_store, project, annotator, sent)
@@ -247,6 +247,4 @@ def test_a_download_becomes_a_project_with_the_same_annotations(
         (annotation.item, annotation.annotator, annotation.answer) for annotation in given if annotation.task == "mark"
     }
     assert len(kept) == 4  # of the task that the project has
-    assert (
-        assignment.progress(annotation_store, again.id, people.annotator(annotation_store, again.id, "x"), 2).total == 0
-    )
+    assert people.progress(annotation_store, again.id, people.annotator(annotation_store, again.id, "x"), 2).total == 0

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, assignment, disputes, items, people, projects, results, shown_results
+from app.annotate import answers, disputes, items, people, projects, results, shown_results
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project
 from app.annotate.shown_results import MOST_KEPT
@@ -33,7 +33,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 def mark(store: Store, project: Project, name: str) -> None:
     annotator = people.annotator(store, project.id, f"account {name}", name)
-    number = assignment.current_item(store, project.id, annotator)
+    number = people.current_item(store, project.id, annotator)
     assert number is not None
     answers.confirm(store, project, annotator, Confirmation(number, "mark", 1, Marked((Span(0, 1),))))
 

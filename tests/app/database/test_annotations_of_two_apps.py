@@ -5,7 +5,7 @@ from threading import Barrier, Thread
 
 from sqlalchemy import text
 
-from app.annotate import answers, assignment, disputes, people, projects
+from app.annotate import answers, disputes, people, projects
 from app.annotate.answers import Confirmation
 from app.annotate.projects import ProjectSpec
 from app.login.gate import ANYBODY
@@ -28,7 +28,7 @@ def test_each_slot_is_given_once_and_each_confirmation_kept_once(database: str, 
     def work(number: int) -> None:
         store, annotator = stores[number % 2], annotators[number]
         start.wait()
-        while (item := assignment.current_item(store, project.id, annotator)) is not None:
+        while (item := people.current_item(store, project.id, annotator)) is not None:
             sent = Confirmation(item, "mark", 1, MARKED, comment=NUL)
             kept.append((item, annotator, answers.confirm(store, project, annotator, sent)))
 
@@ -49,7 +49,7 @@ def test_annotations_of_a_version_without_classes_go_on(database: str, opened: C
     spec = ProjectSpec("Films", "small", tasks=("mark", "rank"), methods=("aml", "lime"))
     project = projects.create(first, spec, [Item("a", Example("good film"))], ANYBODY)
     annotator = people.annotator(first, project.id, "account ")
-    item = assignment.current_item(first, project.id, annotator) or 0
+    item = people.current_item(first, project.id, annotator) or 0
     answers.confirm(first, project, annotator, Confirmation(item, "mark", 1, MARKED))
     disputes.decide(first, project, (item, "mark"), MARKED, "A1")
     with first.begin() as session:
