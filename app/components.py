@@ -50,7 +50,7 @@ def coefficients(weights: "dict[str, Artifact]", key: str) -> None:
     chosen = next(iter(weights))
     if len(weights) > 1:
         chosen = st.selectbox("Weights", list(weights), key=f"coefficients of {key}")
-    from explainers.models.libraries import import_transformers
+    from app.model_pool import import_transformers
 
     import_transformers()  # with torch, after the page was drawn
     from explainers.learned.ivra_readout import stored_coefficients

@@ -2,6 +2,10 @@
 
 Every load has a thread of its own, so that a slow one delays nobody who asks for another model. Nothing here knows
 Streamlit. torch is imported with the first model, so that the first page is drawn before it loads.
+
+Transformers is imported in one thread at a time. It imports its parts when they are first used, and fails at random
+where two threads do so at once (`KeyError` or `ImportError` of a module that is half there). Whatever may run beside
+another thread calls this first.
 """
 
 import logging
@@ -10,6 +14,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Lock, Semaphore, Thread
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,6 +38,19 @@ CHECK = 0.2  # seconds between two looks at whether the model is still wanted
 SERVER_DEVICE = "auto"  # as CROSSLIGHT_DEVICE says
 DOWNLOAD_FIRST = "Download it on Compare first."
 DEVICE_VARIABLE, ROOTS_VARIABLE = "CROSSLIGHT_DEVICE", "CROSSLIGHT_MODELS"
+
+PARTS = (
+    "transformers",
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.gpt2.modeling_gpt2",
+)  # what the embedded models and the narrators are made of
+AUTO_PARTS = (
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.auto.image_processing_auto",
+)  # what other models are found by; a second more
+
+_importing = Lock()
 
 
 class Placed(NamedTuple):
@@ -125,7 +143,6 @@ class ModelPool:
 
     def _placed(self, name: str, chosen: str) -> Placed:
         """Raises `ModelUnavailable` where this machine does not have the device."""
-        from explainers.models.libraries import import_transformers
 
         import_transformers()  # before what needs it
         from explainers.models.catalog import available_devices, resolve_device
@@ -192,7 +209,6 @@ class ModelPool:
 
     def _loaded_from_disk(self, key: Placed) -> "FrozenModel":
         from explainers.models.catalog import load
-        from explainers.models.libraries import import_transformers
 
         name, device = key
         embedded = name in bundle_names()
@@ -240,3 +256,10 @@ def wait_for(load: "Future[FrozenModel]", seconds: float) -> None:
 def roots() -> tuple[Path, ...]:
     """The folders from which the app may load models; an empty part of the variable is none."""
     return tuple(Path(root) for root in os.environ.get(ROOTS_VARIABLE, ".").split(os.pathsep) if root.strip())
+
+
+def import_transformers(*, auto: bool = False) -> None:
+    """Imports it with BERT and GPT-2, and with the classes that find other architectures if `auto`."""
+    with _importing:
+        for part in (*PARTS, *(AUTO_PARTS if auto else ())):
+            import_module(part)

@@ -57,7 +57,7 @@ LASTS = 600.0  # seconds after which a step is timed anew: the machine may have 
 @st.cache_resource(show_spinner="Loading the methods that learn")
 def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
     """The methods that learn, as dataclasses of their settings, and the settings of the shipped variants."""
-    from explainers.models.libraries import import_transformers
+    from app.model_pool import import_transformers
 
     import_transformers()  # with torch, after the page was drawn
     from explainers.learned.recipes import RECIPES, SHIPPED

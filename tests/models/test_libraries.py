@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from explainers.models import libraries
+from app import model_pool
 
 
 def test_two_threads_never_import_parts_of_transformers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,11 +15,11 @@ def test_two_threads_never_import_parts_of_transformers_at_once(monkeypatch: pyt
         time.sleep(0.01)
         running[0] -= 1
 
-    monkeypatch.setattr(libraries, "import_module", slow_import)
+    monkeypatch.setattr(model_pool, "import_module", slow_import)
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda auto: libraries.import_transformers(auto=auto), [True, False, True, False]))
+        list(threads.map(lambda auto: model_pool.import_transformers(auto=auto), [True, False, True, False]))
     assert most == [1]
 
 
 def test_every_part_is_there() -> None:
-    libraries.import_transformers(auto=True)
+    model_pool.import_transformers(auto=True)
