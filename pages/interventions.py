@@ -1,13 +1,7 @@
 """Interventions: change the model's internal states, and see whether its narrators follow."""
 
 from app import page_compat
-from app.interventions import (
-    computations,
-    counterfactual,
-    examples,
-    heading,
-    interchange,
-)
+from app.interventions import computations, examples, heading, interchange
 from app.interventions.state import interventions_state
 from app.session import model_pool
 
@@ -25,4 +19,4 @@ first = computations.find(pool, narrated, head, among)
 base, source = examples.base_and_source(among, (first.base, first.source))
 
 interchange.show(pool, narrated, head, among, (base, source), first)
-counterfactual.show(pool, narrated, head, among, base)
+interchange.show_counterfactual(pool, narrated, head, among, base)
