@@ -1,14 +1,17 @@
-"""How a comparison measures an explanation, and the random orders beside which it is measured.
+"""How a comparison explains a text in windows and measures an explanation, and the random orders beside it.
 
 Within a budget of time there may be fewer measurements at first, and fewer random orders.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from explainers.attribution.controls import control_orders
 from explainers.comparison.budget import UNLIMITED, Budget
+from explainers.methods.spec import Method, MethodSpec
 from explainers.metrics.chance import EXACT_UP_TO, exact_null
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import (
@@ -25,12 +28,40 @@ from explainers.metrics.faithfulness import (
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.results.attribution import Attribution, curve_counts, metric_counts
+from explainers.results.attribution import Attribution, curve_counts, floats, metric_counts
 from explainers.results.decision import Decision
 from explainers.results.events import MethodResult, OperatorCheck, RandomControl
 from explainers.results.settings import RANDOM_ORDERS
 
 Scores = tuple[float, ...]
+
+
+def attributions(
+    spec: MethodSpec, method: Method, model: FrozenModel, encoding: Encoding, label: int
+) -> Iterator[Attribution]:
+    """Yield one attribution, or several that improve.
+
+    A learned method whose network is told the class explains every window as an input of its own; each unit's score
+    is then weighted by the window's share of the answer. Other methods explain the whole input.
+    """
+    if not (encoding.windows and spec.reads_class):
+        yield from _steps(method, model, encoding, label)
+        return
+    parts, meter, used = [part for part in encoding.window_inputs if part.units], model.meter, model.meter.used
+    for estimates in zip(*(_steps(method, model, part.encoding, label) for part in parts), strict=True):
+        meter.asked += (meter.used - used) // len(parts)  # as if they were answers to the whole text
+        used, scores = meter.used, np.zeros(len(encoding.units))
+        for part, estimate in zip(parts, estimates, strict=True):
+            scores[list(part.units)] += part.share * np.asarray(estimate.scores)
+        yield replace(estimates[0], encoding=encoding, scores=floats(scores))
+
+
+def _steps(method: Method, model: FrozenModel, encoding: Encoding, label: int) -> Iterator[Attribution]:
+    refine = getattr(method, "refine", None)
+    if refine is None:
+        yield method.attribute(model, encoding, label)
+    else:
+        yield from refine(model, encoding, label)
 
 
 def measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:

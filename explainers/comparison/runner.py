@@ -20,6 +20,7 @@ from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_
 from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, members
 from explainers.comparison.decision import ablated_inputs
 from explainers.comparison.measuring import (
+    attributions,
     check_operator,
     first_measure,
     is_whole,
@@ -28,7 +29,6 @@ from explainers.comparison.measuring import (
     run_random_control,
     unmeasured,
 )
-from explainers.comparison.windows import attributions
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, method_spec

@@ -9,7 +9,7 @@ import torch
 from explainers.api import explain
 from explainers.attribution.gradient import IntegratedGradients
 from explainers.comparison.decision import decide
-from explainers.comparison.windows import attributions
+from explainers.comparison.measuring import attributions
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
