@@ -2,7 +2,7 @@
 
 from app import page_compat
 from app.interventions import computations, examples, heading, interchange
-from app.interventions.state import interventions_state
+from app.interventions.inputs import interventions_state
 from app.session import model_pool
 
 page_compat.navigated()

@@ -7,8 +7,7 @@ import streamlit as st
 from app import plain_text
 from app.interventions import inputs
 from app.interventions.computations import NarratedModel
-from app.interventions.inputs import PlainInput, PlainInputs
-from app.interventions.state import LAST, SETS, interventions_state
+from app.interventions.inputs import LAST, SETS, PlainInput, PlainInputs, interventions_state
 from explainers.datasets.images.sets import ImageTexts, zipped_texts
 from explainers.datasets.tables import SUFFIXES
 from explainers.datasets.user_texts import FEWEST_PAIRS, MOST_PAIRS, listed, read_pairs, shipped_pairs

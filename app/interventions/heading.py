@@ -7,7 +7,7 @@ import streamlit as st
 from app import plain_text
 from app.interventions import computations
 from app.interventions.computations import HeadInfo, NarratedModel
-from app.interventions.state import interventions_state
+from app.interventions.inputs import interventions_state
 from app.model_pool import ModelPool
 from app.session import visit
 from explainers.report.text import escaped

@@ -1,14 +1,16 @@
-"""The examples of the Interventions page as plain values, and what models and people see of them.
+"""The examples of the Interventions page as plain values, what is seen of them, and what a session holds.
 
 Results are cached by these values.
 """
 
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 import streamlit as st
 
 from app import plain_text
+from app.session import NOT_CARRIED, TEXT, PageState, came_from_another_page, carried, held, whole_number
 from explainers.datasets.example import Example, InputImage
 from explainers.models import tasks
 from explainers.report.display_images import display_image
@@ -16,6 +18,9 @@ from explainers.report.text import one_line
 
 SHORT = 34  # characters of each text in a list
 WIDTH = 240  # pixels of an image beside its text
+RANDOM, TYPED = "20 % at random", "typed"
+FIRST, LAST = 101, 999_000  # with which a generated set begins, and may begin
+SETS, DRAWS = (0, LAST), (0, 9999)
 
 
 class PlainInput(NamedTuple):
@@ -81,3 +86,50 @@ def show_image(plain: PlainInput) -> None:
     if image is not None:
         display = display_image(image)
         st.image(display.content, width=WIDTH, alt=plain.image)
+
+
+@dataclass(frozen=True)
+class InterventionsControls:
+    """Every control of the page; None: what the page shows until a person chooses, which depends on model and set."""
+
+    asked: str = field(default="", metadata=carried(TEXT, "model", undo=False, download=False))  # by a Compare address
+    speaker: str | None = field(default=None, metadata=carried(TEXT, "speaker", undo=False, download=False))
+    set_: str | None = field(default=None, metadata=carried(TEXT, "set", undo=False, download=False))
+    set_from: int = field(default=FIRST, metadata=carried(whole_number(*SETS), "set from", undo=False, download=False))
+    base: str | None = field(default=None, metadata=carried(TEXT, "base", undo=False, download=False))
+    source: str | None = field(default=None, metadata=carried(TEXT, "source", undo=False, download=False))
+    base_image: str | None = field(default=None, metadata=carried(TEXT, "base image", undo=False, download=False))
+    source_image: str | None = field(default=None, metadata=carried(TEXT, "source image", undo=False, download=False))
+    narrator: str | None = field(default=None, metadata=carried(TEXT, "narrator", undo=False, download=False))
+    layer: str | None = field(default=None, metadata=carried(TEXT, "layer", undo=False, download=False))
+    which: str = field(default=RANDOM, metadata=carried(TEXT, "which", undo=False, download=False))
+    neurons: str = field(default="0-15, 40", metadata=carried(TEXT, "neurons", undo=False, download=False))
+    draw: int | None = field(default=None, metadata=carried(whole_number(*DRAWS), "draw", undo=False, download=False))
+
+    # What is typed in place of an example of the set stays out of the address.
+    base_premise: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    base_hypothesis: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    base_text: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    source_premise: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    source_hypothesis: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    source_text: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    base_file: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    source_file: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    base_number: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    source_number: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+
+
+@dataclass
+class InterventionsState(PageState[InterventionsControls]):
+    controls: InterventionsControls = field(default_factory=InterventionsControls)
+
+    def begin(self) -> None:
+        """Called first in a run of the page: a model that an address asked for gives way to one chosen elsewhere."""
+        if came_from_another_page():
+            self.change(asked="")
+        super().begin()
+
+
+def interventions_state() -> InterventionsState:
+    """Return what the session holds of the Interventions page."""
+    return held(InterventionsState)

@@ -17,12 +17,7 @@ from transformers import GPT2LMHeadModel
 from app import model_info
 from app import session as sessions
 from app.compare import session
-from app.interventions import (
-    computations,
-    examples,
-    heading,
-    inputs,
-)
+from app.interventions import computations, examples, heading, inputs
 from app.interventions.inputs import PlainInput
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
@@ -442,7 +437,7 @@ def test_the_model_of_a_compare_address_is_the_one_that_is_shown(
         import streamlit as st
 
         from app.interventions import heading
-        from app.interventions.state import interventions_state
+        from app.interventions.inputs import interventions_state
 
         interventions_state().begin()
         st.text(heading.narrated_model(None))  # type: ignore[arg-type]
