@@ -56,7 +56,7 @@ from explainers.models.internals import (
     word_embedding_size,
     word_embedding_table,
 )
-from explainers.models.lora import adapted, trainable
+from explainers.models.optimisation import adapted, trainable
 from explainers.results.attribution import Attribution, floats
 from explainers.training.spec import validated
 

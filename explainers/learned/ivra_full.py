@@ -47,8 +47,7 @@ from explainers.models.bundle_cards import BUNDLES, CARD, bundle_names, read_car
 from explainers.models.catalog import fingerprint, load_bundle
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, input_embeddings, passes_in
-from explainers.models.lora import adapted
-from explainers.models.optimisation import accuracy
+from explainers.models.optimisation import accuracy, adapted
 from explainers.models.tasks import TASKS
 from explainers.models.text.base_weights import sha256
 from explainers.models.text.bundle import WEIGHTS

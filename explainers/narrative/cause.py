@@ -28,8 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.models.lora import frozen_in_half_precision
-from explainers.models.optimisation import computes_in_bfloat16
+from explainers.models.optimisation import computes_in_bfloat16, frozen_in_half_precision
 from explainers.narrative.generation import generate
 from explainers.narrative.interchange import (
     activations,

@@ -16,8 +16,8 @@ from transformers import BertConfig, BertLMHeadModel, PreTrainedModel
 
 from explainers.errors import ModelUnavailable
 from explainers.models.foreign.file_checks import first_sentence
-from explainers.models.lora import adapted
 from explainers.models.model_files import ModelFiles
+from explainers.models.optimisation import adapted
 from explainers.models.smollm2 import COMMAND, HUB_ID, smollm2_folder
 from explainers.models.text.base_weights import CONFIG, TOKENIZER, base_folder
 from explainers.narrative.language import LANGUAGE_MODELS, Language, language_of

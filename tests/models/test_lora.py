@@ -8,7 +8,7 @@ from torch import nn
 from explainers.learned.recipe import trained_parameters
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.lora import Adapted, adapted, frozen_in_half_precision
+from explainers.models.optimisation import Adapted, adapted, frozen_in_half_precision
 
 IDS = torch.tensor([[2, 5, 7, 3], [2, 15, 16, 3]])
 

@@ -23,8 +23,8 @@ from explainers.models.checks import check_answers, erasing_token, readable_toke
 from explainers.models.decoder import TOLERANCE
 from explainers.models.foreign.file_checks import load_errors
 from explainers.models.foreign.opened_tokenizer import OpenedTokenizer, opening
-from explainers.models.lora import SCALE
 from explainers.models.model_files import ModelFiles
+from explainers.models.optimisation import SCALE
 from explainers.models.prompt import PROMPTS, Prompt, PromptError, prompt_named, prompted_version, split_name
 from explainers.models.prompted.filled import PromptTokenizer
 from explainers.models.prompted.model import OpenNetwork, PromptedModel

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from explainers.datasets.example import Example
 from explainers.models.decoder import DecoderClassifier
 from explainers.models.inputs.encoding import NO_UNIT
-from explainers.models.lora import Adapted, adapted
-from explainers.models.optimisation import load_checkpoint, optimiser_step
+from explainers.models.optimisation import Adapted, adapted, load_checkpoint, optimiser_step
 from explainers.models.prompted.model import PromptedModel
 
 SHORTEST = 8  # words: the training part also has phrases of one word

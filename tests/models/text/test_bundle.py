@@ -11,7 +11,7 @@ from explainers.errors import ModelUnavailable
 from explainers.learned.ivra_full import adapters
 from explainers.models import catalog
 from explainers.models.catalog import fingerprint
-from explainers.models.lora import adapted
+from explainers.models.optimisation import adapted
 from explainers.models.text import bundle
 from explainers.models.text.base_weights import sha256
 from explainers.models.text.bundle import (
