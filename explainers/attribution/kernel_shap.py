@@ -44,6 +44,8 @@ KERNEL_SHAP = MethodSpec(
     implementation=f"{__name__}:KernelShap",
     colour="#e100c3",
     passes=lambda units, samples, _steps: max(samples or SETTLED_BY, min(20 * units, 2000)),
+    brief=(("per_unit", 10),),
+    brief_passes=lambda units, samples, _steps: max(samples or SETTLED_BY, min(10 * units, 2000)),
     deviations=(
         "Captum draws single coalitions; here each comes with its complement.",
         "With shared sampling sizes are uniform, no coalition comes twice, half of them are those of the random "

@@ -48,6 +48,10 @@ OWEN = MethodSpec(
     implementation=f"{__name__}:Owen",
     colour="#7a6ff0",
     default=False,
+    brief=(("per_unit", 10),),
+    brief_passes=lambda units, samples, _steps: (
+        max(samples or SETTLED_BY, min(20 * units, 2000)) + min(10 * units, MOST) + 2 * CONTEXTS * units
+    ),
     passes=lambda units, samples, _steps: (
         max(samples or SETTLED_BY, min(20 * units, 2000)) + min(PER_UNIT * units, MOST) + 2 * CONTEXTS * units
     ),
@@ -64,6 +68,7 @@ class Owen:
     with several, at most 2,000, and 16 for each such sentence."""
 
     samples: int = 500
+    per_unit: int = PER_UNIT
     erasure: "Erasure" = "mask"
     seed: int = 0
 
@@ -73,7 +78,7 @@ class Owen:
         coalitions, answers = coalitions_of(encoding), MaskedPredictor(model, encoding, self.erasure)
         between = KernelShap(samples=self.samples).count(int(coalitions.max()) + 1)
         scores, draws = owen_values(
-            lambda masks: answers.probabilities(masks)[:, label], coalitions, between, self.seed
+            lambda masks: answers.probabilities(masks)[:, label], coalitions, between, self.seed, self.per_unit
         )
         return Attribution(
             OWEN.id,
@@ -98,19 +103,23 @@ def coalitions_of(encoding: "Encoding") -> NDArray[np.int64]:
 
 
 def owen_values(
-    answer: Callable[[Masks], Floats], coalitions: NDArray[np.int64], between: int, seed: int
+    answer: Callable[[Masks], Floats],
+    coalitions: NDArray[np.int64],
+    between: int,
+    seed: int,
+    per_unit: int = PER_UNIT,
 ) -> tuple[Floats, Floats]:
     """Estimates (units,), and `DRAWS` times what other samples might have given, (DRAWS, units).
 
     `answer` gives p for masks (B, units); `coalitions` (units,) number the units' sentences from 0; at most `between`
-    masks are asked of whole sentences.
+    masks are asked of whole sentences, and within them `per_unit` for each unit, `MOST` in all.
     """
     rng = np.random.default_rng([seed, len(coalitions), between])
     outer = Regression.between(answer, coalitions, between, seed)
     several = [number for number, size in enumerate(np.bincount(coalitions)) if size > 1]
     units_of_several = int(np.isin(coalitions, several).sum())
-    share = min(1.0, MOST / max(PER_UNIT * units_of_several, 1))  # of 20 masks a unit
-    inner = {number: Regression.within(answer, coalitions, number, share, rng) for number in several}
+    share = min(1.0, MOST / max(per_unit * units_of_several, 1))  # of the masks a unit
+    inner = {number: Regression.within(answer, coalitions, number, per_unit, share, rng) for number in several}
 
     def combined(totals: Floats, fitted: Callable[[Regression, float], Floats]) -> Floats:
         scores = totals[coalitions]
@@ -155,13 +164,14 @@ class Regression:
         answer: Callable[[Masks], Floats],
         coalitions: NDArray[np.int64],
         number: int,
+        per_unit: int,
         share: float,
         rng: np.random.Generator,
     ) -> "Regression":
         """The units of a sentence as players, each pair of their masks beside a set of other sentences."""
         inside = coalitions == number
         players = int(inside.sum())
-        rows = max(int(PER_UNIT * players * share), 4)
+        rows = max(int(per_unit * players * share), 4)
         pairs = shared_masks(players, int(rng.integers(2**31)), rows)
         sets = rng.permutation(list(contexts_of(int(coalitions.max()) + 1, number, rng)))  # (C, sentences)
         contexts = sets[:, coalitions]  # (C, units)

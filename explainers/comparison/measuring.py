@@ -74,10 +74,16 @@ def measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
 def first_measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
     """Return what the answer reads: the metrics at `PERCENTS`, with a curve through these. The result has ended
     early."""
+    return measure_at(answers, attribution.ended(), metric_counts(len(attribution.scores)))
+
+
+def measure_at(answers: MaskedPredictor, attribution: Attribution, counts: tuple[int, ...]) -> MethodResult:
+    """Return the metrics at `PERCENTS`, with a curve at `counts`, which hold `metric_counts`; no other metric, and of
+    those that sample no noise."""
     scores, label = attribution.scores, attribution.label
-    curves = erasure_curves(answers, scores, label, metric_counts(len(scores)))
+    curves = erasure_curves(answers, scores, label, counts)
     metrics = measured(answers, scores, label, metrics_at_percents(), curves=curves)
-    return MethodResult(attribution.ended(), curves, _undefined() | metrics, sampling_noise(answers, (), label))
+    return MethodResult(attribution, curves, _undefined() | metrics, sampling_noise(answers, (), label))
 
 
 def unmeasured(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
@@ -92,12 +98,12 @@ def _undefined() -> dict[str, float]:
 
 
 def run_random_control(
-    answers: MaskedPredictor, label: int, seed: int, budget: Budget = UNLIMITED
+    answers: MaskedPredictor, label: int, seed: int, budget: Budget = UNLIMITED, *, searched: int = SEARCHED_ORDERS
 ) -> RandomControl | None:
     """Return the random orders at the counts that the metrics read; for a short input also every order's evidence. Of a
     budget that does not allow all of them as many as it allows; None where that is none.
 
-    Metrics that need every count are measured for the first `SEARCHED_ORDERS` only: no answer depends on them, and they
+    Metrics that need every count are measured for the first `searched` only: no answer depends on them, and they
     would take more passes than all the others. Of fewer orders than all they are not measured.
     """
     orders, units = random_orders(answers.encoding, seed), len(answers.encoding.units)
@@ -108,8 +114,8 @@ def run_random_control(
     if not done:
         return None
     curves = tuple(erasure_curves(answers, order, label, metric_counts(units)) for order in orders[:done])
-    longest = SEARCHED_ORDERS * len(curve_counts(units))
-    searched = SEARCHED_ORDERS if done == len(orders) and budget.allows(longest) else 0
+    longest = searched * len(curve_counts(units))
+    searched = searched if done == len(orders) and budget.allows(longest) else 0
     prefetch_decision_flips(answers, orders[:searched], label)
     metrics = [
         measured(answers, order, label, None if number < searched else metrics_at_percents(), curves=known)

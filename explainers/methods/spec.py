@@ -57,6 +57,8 @@ class MethodSpec:
     colour: str  # of its line in plots, #rrggbb
     passes: Passes = lambda _units, _samples, _steps: 1  # inputs through the model
     fixed: tuple[tuple[str, object], ...] = ()
+    brief: tuple[tuple[str, object], ...] = ()  # further fields of it where means over a set are wanted
+    brief_passes: Passes | None = None  # with these fields
     deviations: tuple[str, ...] = ()  # where the paper, its code and this implementation differ
     needs: Needs = ""  # besides a text
     default: bool = True  # chosen unless a person chooses
@@ -148,6 +150,11 @@ class MethodSpec:
     def repeatable(self) -> bool:
         """Return whether it is cheap enough to explain ten perturbed inputs for each input (AvgSen)."""
         return self.kind not in SLOW
+
+    @property
+    def in_brief(self) -> "MethodSpec":
+        """Return the method with fewer passes, as means over a set need them."""
+        return replace(self, fixed=(*self.fixed, *self.brief), passes=self.brief_passes or self.passes)
 
     @property
     def counted(self) -> str:
