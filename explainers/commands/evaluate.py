@@ -40,7 +40,7 @@ NARRATIVES_TITLE = "Narratives for the same texts, by the fitted narrators:"
 
 TABLE = "Rows of a table"  # the options that make it an evaluation of rows
 COLUMNS = ("column", "pair_column", "label_column", "id_column", "rationale_column", "image_column")
-ROWS = (*COLUMNS, "label_class", "format_", "preset", "sanity", "smooth", "shard", "engine", "address")
+ROWS = (*COLUMNS, "label_class", "format_", "preset", "thorough", "sanity", "smooth", "shard", "engine", "address")
 
 
 def evaluate_command(
@@ -113,6 +113,15 @@ def evaluate_command(
         ),
     ] = None,
     preset: Annotated[str, typer.Option(help="quick or full.", rich_help_panel=TABLE)] = "full",
+    thorough: Annotated[
+        bool,
+        typer.Option(
+            "--thorough",
+            help="Explain every input as the Compare page does, with samples until they settle; takes about twice "
+            "as long, and the means over the set hardly differ.",
+            rich_help_panel=TABLE,
+        ),
+    ] = False,
     sanity: Annotated[
         int | None,
         typer.Option(
@@ -267,6 +276,7 @@ def row_spec(context: typer.Context) -> "SetSpec":
         format=values["format_"],
         split=values["split"] if eraser and chosen(context, "split") else "",
         preset=values["preset"],
+        thorough=values["thorough"],
         sanity=values["sanity"],
         smooth=values["smooth"],
         methods=tuple(filter(None, split_ids(values["methods"]))),

@@ -32,6 +32,7 @@ from explainers.comparison.decision import card_of, decide
 from explainers.comparison.runner import failure, run
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.labelled_rows import InputRow
+from explainers.evaluation.brief_run import BRIEF, brief_run
 from explainers.evaluation.measurement import weights_checksum
 from explainers.evaluation.names import CURVE_SHARES, POSITION, RANDOM
 from explainers.evaluation.record_file import Record
@@ -54,11 +55,13 @@ Metrics = dict[str, dict[str, float]]  # by operator and metric id
 @dataclass(frozen=True)
 class SetPlan:
     """Which methods explain the rows, and with which settings; `settings.seed` is that of the plan. `images` is the
-    folder of the images that the rows name."""
+    folder of the images that the rows name. A `thorough` one explains a row as the Compare page does, any other in
+    `brief_run`."""
 
     methods: tuple[str, ...]
     settings: Settings = field(default_factory=Settings)
     images: str = ""
+    thorough: bool = True
 
     def example(self, row: InputRow) -> Example:
         """Return the input of a row."""
@@ -76,6 +79,7 @@ class SetPlan:
             "methods": list(self.methods),
             "weights": {id: checksum for id in self.methods if (checksum := weights_checksum(model, id))},
             "settings": self.settings.as_dict(),
+            **({} if self.thorough else {"measured": BRIEF}),
             "crosslight": card.crosslight,
             "libraries": dict(card.libraries),
         }
@@ -118,7 +122,7 @@ def explain_row(model: FrozenModel, plan: SetPlan, row: InputRow) -> Record:
         "seed": comparison.decision.settings.seed,
         "units": [unit.text for unit in units],
         "segments": [unit.segment for unit in units],
-        "answer": _answer(comparison.answer),
+        "answer": _answer(comparison.answer, thorough=plan.thorough),
         "methods": methods,
         "failures": failures,
         "seconds": time.perf_counter() - started,
@@ -127,19 +131,26 @@ def explain_row(model: FrozenModel, plan: SetPlan, row: InputRow) -> Record:
 
 
 def _comparison(model: FrozenModel, plan: SetPlan, row: InputRow, meter: Meter) -> Comparison:
-    """Return what the Compare page shows for the row, with its answer."""
+    """Return what the Compare page shows for the row, with its answer; of a brief plan less."""
     settings = replace(plan.settings, seed=row_seed(plan.settings.seed, row.id))
     decision, probabilities = decide(model, plan.example(row), settings=settings, meter=meter)
     comparison = Comparison(decision, probabilities, order=plan.methods)
-    for event in run(model, decision, select(plan.methods), meter, narrators=()):
+    specs = select(plan.methods)
+    events = (
+        run(model, decision, specs, meter, narrators=()) if plan.thorough else brief_run(model, decision, specs, meter)
+    )
+    for event in events:
         comparison = comparison.with_event(event)
     return answered(comparison, finished=True)
 
 
-def _answer(answer: Answer | None) -> dict[str, Any]:
+def _answer(answer: Answer | None, *, thorough: bool) -> dict[str, Any]:
+    """Return what is stored of the answer. Too few random orders are asked under other operators in a brief run to tell
+    whether it is robust."""
     content = answer.as_dict() if answer else {}
     kept = ("status", "refusal", "agreement", "p", "words", "supported", "differs", "random")
-    return {**{name: content.get(name) for name in kept}, "robust": bool(answer and answer.robust)}
+    robust = bool(answer and answer.robust) if thorough else None
+    return {**{name: content.get(name) for name in kept}, "robust": robust}
 
 
 def _measured_methods(comparison: Comparison) -> dict[str, Any]:

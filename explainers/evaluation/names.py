@@ -1,6 +1,7 @@
 """Names and numbers of evaluations: the controls, the additional metric, the fewest inputs. No torch is loaded."""
 
 EVALUATED_ORDERS = 10  # random orders per input in the stored evaluations
+ROTATIONS = 4  # of a random order, under other operators than that of the settings, in a brief evaluation of a set
 
 RANDOM, POSITION, AVGSEN = "random", "position", "avgsen"
 UNIFORM, NO_EXPLANATION = "uniform", "no-explanation"  # controls of SIM

@@ -58,7 +58,7 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     if model.device.type == "cpu":
         torch.set_num_threads(1)
     started, first = time.monotonic(), 0
-    about, own = _about(spec, read, plan), len(shard.of(rows))
+    about, own = _about(spec, read, plan, out / shard.file), len(shard.of(rows))
     engine = None if spec.engine == LOCAL else _ray_engine(spec, model, plan)
     for number, done in enumerate(run_shard(model, plan, rows, about, out, shard, spec.processes, engine)):
         first = done if number == 0 else first
@@ -67,7 +67,7 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
         progress(f"{done} of {own} inputs, {seconds:.0f} s" + (f", about {left:.0f} s left" if left else ""))
     if spec.shard == WHOLE:
         manifest = write_set(merge(out), out)
-        return _with_checks(spec, model, plan, rows, about, progress) if spec.checked else manifest
+        return _with_checks(spec, model, rows, about, progress) if spec.checked else manifest
     return {"shard": spec.shard, "inputs": own, "file": shard.file}
 
 
@@ -102,17 +102,18 @@ def _ray_engine(spec: SetSpec, model: FrozenModel, plan: SetPlan) -> Engine:
 def _with_checks(
     spec: SetSpec,
     model: FrozenModel,
-    plan: SetPlan,
     rows: Sequence[InputRow],
     about: dict[str, Any],
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
     """Run the sanity checks of a set that is written already, and write it with what they found; return the manifest.
 
-    The command in the manifest is then that with the checks.
+    The command in the manifest is then that with the checks. Whether a method stays with another seed is asked of the
+    method, not of what is left of it in a brief evaluation: the explanations are always thorough.
     """
     from explainers.evaluation.sanity import SanityPlan, checked_rows, run_checks, steps_of
 
+    plan = plan_of(replace(spec, thorough=True), model, rows)
     out, chosen = Path(spec.out), checked_rows(model, plan, rows, spec.checked)
     processes = 1 if spec.address else spec.processes  # those of a cluster are not of this machine
     check_processes(processes, model.device)
@@ -139,7 +140,7 @@ def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetP
     specs = select(spec.methods) if spec.methods else offered
     check_fitted(model.name, model.version, specs)
     methods = spec.methods and tuple(spec.id for spec in specs if not spec.is_random)
-    return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings, images)
+    return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings, images, spec.thorough)
 
 
 def devices_of(records: Iterable[Record]) -> set[str]:
@@ -203,9 +204,13 @@ def read_sanity(out: Path) -> pd.DataFrame:
         return sanity_frame([], [])
 
 
-def _about(spec: SetSpec, read: ReadRows, plan: SetPlan) -> dict[str, Any]:
-    """Return where the rows are from, and the command; without the sanity checks, which change no record."""
-    spec = replace(spec, sanity=None, smooth=0)
+def _about(spec: SetSpec, read: ReadRows, plan: SetPlan, part: Path) -> dict[str, Any]:
+    """Return where the rows are from, and the command; without the sanity checks, which change no record. A `part` that
+    was begun before there were brief evaluations keeps its command, which says nothing of `--thorough`."""
+    command = replace(spec, sanity=None, smooth=0).shell_command()
+    if spec.thorough and part.is_file():
+        begun, before = next(iter(read_records(part, signed=False)), {}), command.replace(" --thorough", "", 1)
+        command = before if begun.get("command") == before else command
     data = {
         "name": spec.name or Path(spec.data).name,
         "sha256": read.sha256,
@@ -214,7 +219,7 @@ def _about(spec: SetSpec, read: ReadRows, plan: SetPlan) -> dict[str, Any]:
         "problems": list(read.problems[:NAMED]),
         **({"images": images_checksum(plan.images, read.rows)} if plan.images else {}),
     }
-    return {"command": spec.shell_command(), "data": data}
+    return {"command": command, "data": data}
 
 
 def _form(spec: SetSpec, read: ReadRows) -> dict[str, Any]:

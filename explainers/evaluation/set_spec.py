@@ -3,24 +3,28 @@
 `python -m explainers evaluate --spec FILE` carries out what the JSON says. Importing this module does not load torch.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from explainers.comparison.budget import expected_passes, explaining_passes, measuring
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError, refused_fields
+from explainers.evaluation.names import ROTATIONS
 from explainers.methods.registry import METHODS, applicable, select
 from explainers.methods.spec import SLOW, MethodSpec
 from explainers.models.precision import checked_precision
 from explainers.results.settings import (
     DEFAULT_SAMPLING,
+    RANDOM_ORDERS,
     UNTIL_SETTLED,
     Settings,
     checked_settings,
@@ -65,9 +69,10 @@ def parse_shard(text: str) -> Shard:
 
 @dataclass(frozen=True)
 class SetPreset:
-    """How thorough an evaluation is: at most `n` inputs, 0 for all; `samples` of LIME and KernelSHAP; sanity checks on
-    `sanity` inputs. A `quick` one omits methods that need hundreds of passes, except LIME, and those that no page
-    chooses by itself; none has the search for the best order."""
+    """How large an evaluation is: at most `n` inputs, 0 for all; `samples` of LIME and KernelSHAP, `BRIEF_SAMPLES` in
+    place of those until they settle unless it is thorough; sanity checks on `sanity` inputs. A `quick` one omits
+    methods that need hundreds of passes, except LIME, and those that no page chooses by itself; none has the search for
+    the best order."""
 
     id: str
     meaning: str
@@ -109,17 +114,17 @@ QUICK = SetPreset(
     True,
     0,
 )
-FULL = SetPreset(
-    "full", "all methods on all inputs, with samples until they settle; sanity checks", 0, UNTIL_SETTLED, False, 10
-)
+FULL = SetPreset("full", "all methods on all inputs; sanity checks", 0, UNTIL_SETTLED, False, 10)
 PRESETS = (QUICK, FULL)
+BRIEF_SAMPLES, BRIEF_STEPS = 300, 20  # of an evaluation that is not thorough
 
 
 @validated
 @dataclass(frozen=True)
 class SetSpec:
-    """An evaluation of the rows of the table `data`. Without `methods` those of the preset run; `n`, `samples` and
-    `sanity` of None are the preset's. `name` is that of the file that a person gave, where `data` is a copy of it."""
+    """An evaluation of the rows of the table `data`. Without `methods` those of the preset run; `n`, `samples`, `steps`
+    and `sanity` of None are the preset's. `name` is that of the file that a person gave, where `data` is a copy of it.
+    A `thorough` one explains every input as the Compare page does, any other in `brief_run`."""
 
     model: str
     data: str
@@ -133,9 +138,10 @@ class SetSpec:
     unit: str = "word"
     erasure: str | None = None  # None: that of the model
     samples: int | None = None
-    steps: int = 50
+    steps: int | None = None
     sampling: str = DEFAULT_SAMPLING
     seed: int = 0
+    thorough: bool = False
     sanity: int | None = None  # inputs of the sanity checks
     smooth: int = 0  # noisy copies over which their explanations of random weights are averaged
     shard: str = WHOLE
@@ -169,10 +175,30 @@ class SetSpec:
         return self.chosen_preset.sanity if self.sanity is None else self.sanity
 
     @property
+    def default_settings(self) -> Settings:
+        """Return the settings where none is given."""
+        samples = self.chosen_preset.samples
+        return (
+            Settings(samples=samples)
+            if self.thorough
+            else Settings(samples=samples or BRIEF_SAMPLES, steps=BRIEF_STEPS)
+        )
+
+    def passes(self, specs: Sequence[MethodSpec], units: int, operators: int) -> int:
+        """Return about how many passes of the model an input of so many units takes."""
+        if self.thorough:
+            return expected_passes(specs, self.settings, units, operators)
+        explaining = explaining_passes([spec.in_brief for spec in specs], self.settings, units)
+        control = measuring(RANDOM_ORDERS, units) + (operators - 1) * measuring(ROTATIONS, units)
+        return explaining + control + operators * measuring(len(specs) + 2, units)
+
+    @property
     def settings(self) -> Settings:
         """Raises `ExplanationError` with what is possible."""
-        samples = self.chosen_preset.samples if self.samples is None else self.samples
-        return checked_settings(self.unit, self.erasure or "mask", samples, self.steps, self.seed, self.sampling)
+        default = self.default_settings
+        samples = default.samples if self.samples is None else self.samples
+        steps = default.steps if self.steps is None else self.steps
+        return checked_settings(self.unit, self.erasure or "mask", samples, steps, self.seed, self.sampling)
 
     def check(self) -> "SetSpec":
         """Return the spec. Raises `ExplanationError` for what can be checked before the model is loaded."""
@@ -209,12 +235,12 @@ class SetSpec:
         columns |= {"--rationale-column": self.columns.rationale, "--image-column": self.columns.image}
         if self.format == ERASER:
             columns = {"--format": self.format, "--split": self.split}
-        settings, default = self.settings.as_dict(), Settings(samples=self.chosen_preset.samples).as_dict()
+        settings, default = self.settings.as_dict(), self.default_settings.as_dict()
         default["erasure"] = "" if self.erasure else settings["erasure"]  # without one it is that of the model
         words = ["--model", self.model, "--data", self.name or Path(self.data).name]
         words += [word for flag, column in columns.items() if column for word in (flag, column)]
         words += [word for pair in self.columns.classes for word in ("--label-class", "=".join(pair))]
-        words += ["--preset", self.preset]
+        words += ["--preset", self.preset, *(["--thorough"] if self.thorough else [])]
         words += ["--methods", ",".join(self.methods)] if self.methods else []
         words += ["--n", str(self.n)] if self.n is not None else []
         words += [
@@ -232,8 +258,10 @@ def _adapter() -> TypeAdapter[SetSpec]:
 
 
 def read_set_spec(content: str | bytes) -> SetSpec:
-    """From `SetSpec.as_json`. Raises `ExplanationError` with a sentence for anything else."""
+    """From `SetSpec.as_json`; specs from before there were brief evaluations are thorough. Raises `ExplanationError`
+    with a sentence for anything else."""
     try:
-        return _adapter().validate_json(content)
+        spec = _adapter().validate_json(content)
     except ValidationError as error:
         raise ExplanationError(f"The evaluation's spec cannot be read. {refused_fields(error)}") from error
+    return spec if "thorough" in json.loads(content) else replace(spec, thorough=True)

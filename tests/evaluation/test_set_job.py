@@ -39,6 +39,7 @@ TEXTS = (
 )
 ROOT = Path(__file__).parents[2]
 PATIENCE = 90  # seconds
+PART = "part-1-of-1.jsonl"
 OPTIONS = ("--methods", "occlusion,gradient_x_input,lime", "--samples", "50", "--device", "cpu", "--sanity", "0")
 
 
@@ -326,6 +327,32 @@ def test_a_spec_is_carried_out_and_a_second_time_nothing_is_explained_again(
         read_set_spec("{}")
 
 
+def test_an_evaluation_from_before_there_were_brief_ones_goes_on(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    thorough = (*arguments, "--thorough", "--out", str(out))
+    assert ran(*thorough).exit_code == 0
+    part = out / PART
+    head, first, *_ = part.read_text(encoding="utf-8").splitlines()
+    assert head.count(" --thorough") == 1
+    part.write_text(f"{head.replace(' --thorough', '')}\n{first}\n", encoding="utf-8")
+    again = ran(*thorough)
+    assert again.exit_code == 0, again.stderr
+    assert part.read_text(encoding="utf-8").splitlines()[1] == first
+    assert "--thorough" not in read_set(out)[0]["command"]
+    brief = ran(*arguments, "--out", str(out))
+    assert brief.exit_code == 2
+    assert "belongs to another run" in brief.stderr
+
+
+def test_sanity_checks_are_thorough(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert ran(*arguments, "--sanity", "1", "--out", str(tmp_path)).exit_code == 0
+    plans = (json.loads((tmp_path / name).read_text().splitlines()[0])["plan"] for name in (PART, SANITY_RECORDS))
+    brief, checked = plans
+    assert (brief["measured"], brief["settings"]["steps"]) == ("in brief", 20)
+    assert checked["settings"]["steps"] == 50
+    assert "measured" not in checked
+
+
 def test_the_quick_preset_omits_what_needs_hundreds_of_passes() -> None:
     quick, full = QUICK.methods(METHODS.declared), FULL.methods(METHODS.declared)
     assert {"lime", "occlusion", "integrated_gradients", "attention_mean"} <= set(quick)
@@ -353,7 +380,7 @@ def test_a_job_that_was_killed_goes_on_and_nothing_is_lost_or_there_twice(hub_fo
     spec = SetSpec(str(hub_folder), str(table), methods=("occlusion", "lime"), samples=500, device="cpu", sanity=0)
     (tmp_path / "spec.json").write_text(replace(spec, out=str(out), processes=2).as_json())
     command = [sys.executable, "-m", "explainers", "evaluate", "--spec", str(tmp_path / "spec.json")]
-    part = out / "part-1-of-1.jsonl"
+    part = out / PART
     job = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     end = time.monotonic() + PATIENCE
     while (not part.is_file() or part.read_bytes().count(b"\n") < 3) and time.monotonic() < end:
