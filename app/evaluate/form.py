@@ -20,7 +20,7 @@ from app.store import Job
 from app.train.jobs import Jobs
 from app.train.submission import device, discard, runs
 from explainers.annotations.formats import archives
-from explainers.comparison.budget import expected_passes, explaining_passes
+from explainers.comparison.budget import explaining_passes
 from explainers.datasets.example import InputImage
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import DataUnavailable, ExplanationError
@@ -41,6 +41,10 @@ SANITY_HELP = (
     "Every method is checked on so many of the inputs: does its explanation change when the weights of the model are "
     "random, stay with another seed, differ for another class, and find a planted word? An input is explained about "
     "eight times for that."
+)
+THOROUGH_HELP = (
+    "LIME and KernelSHAP sample until each input has settled, more steps are taken, and more is measured. It takes "
+    "about twice as long; the means over the set hardly differ."
 )
 LONG = 3600  # seconds, above which the page says what takes less
 SHORTER = (
@@ -115,8 +119,9 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
     by_length = sorted(data.rows, key=_words)
     typical = by_length[len(by_length) // 2]
     specs, units = _specs(spec, info), _words(typical) + (PATCHES if typical.image else 0)
-    passes = expected_passes(specs, spec.settings, units, len(info.erasures))
-    again = min(spec.checked, inputs) * EXPLAINED_AGAIN * explaining_passes(specs, spec.settings, units)
+    passes = spec.passes(specs, units, len(info.erasures))
+    checked_with = replace(spec, thorough=True).settings
+    again = min(spec.checked, inputs) * EXPLAINED_AGAIN * explaining_passes(specs, checked_with, units)
     line = (
         f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: about {passes:,} passes of the model per input"
     )
@@ -176,6 +181,9 @@ def _preset(model: str, info: ModelInfo) -> SetSpec:
             help=SANITY_HELP,
             **state.widget("evaluate_sanity", default=preset.sanity),
         )
+        thorough = st.checkbox(
+            "Every input as on the Compare page", help=THOROUGH_HELP, **state.widget("evaluate_thorough")
+        )
     methods = () if set(picked or default) == set(default) else tuple(names[name] for name in picked)
     return SetSpec(
         model,
@@ -184,6 +192,7 @@ def _preset(model: str, info: ModelInfo) -> SetSpec:
         methods=methods,
         n=None if n == preset.n else int(n),
         sanity=None if sanity == preset.sanity else int(sanity),
+        thorough=thorough,
     )
 
 

@@ -54,6 +54,7 @@ class EvaluateControls:
     rationale_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     evaluate_n: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     evaluate_sanity: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    evaluate_thorough: bool = field(default=False, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     evaluate_methods: tuple[str, ...] | None = field(
         default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False)
     )

@@ -50,6 +50,13 @@ def test_sanity_checks_cost_time(bag: Callable[..., FrozenModel], monkeypatch: p
     pool.wait()
 
 
+def test_a_brief_evaluation_is_said_to_take_fewer_passes() -> None:
+    spec = SetSpec("sst2", "", methods=("occlusion", "kernel_shap", "faml"))
+    brief, thorough = (cost(ModelPool(), replace(spec, thorough=way), rows(12), INFO) for way in (False, True))
+    said = [int(line.split("about ")[1].split(" passes")[0].replace(",", "")) for line in (brief, thorough)]
+    assert said[0] < said[1] / 2
+
+
 def test_the_remaining_time_follows_the_last_inputs() -> None:
     remaining = Remaining()
     assert [remaining.seconds(done, 60.0 + done, 100) for done in range(1, 6)] == [None] * 5  # the model was loaded

@@ -114,6 +114,20 @@ def test_bad_rows_are_named_and_the_others_can_be_evaluated(evaluate: Evaluate) 
     assert "--data mine.csv --column review --label-column label --id-column key --preset quick" in evaluate.texts
 
 
+def test_an_evaluation_is_brief_unless_asked_otherwise(evaluate: Evaluate) -> None:
+    evaluate.give(CSV)
+    assert "--thorough" not in evaluate.texts
+    brief, thorough = evaluate.texts, evaluate.at.checkbox[0]
+    assert thorough.label == "Every input as on the Compare page"
+    thorough.check()
+    evaluate.run()
+    assert "--preset quick --thorough --out DIR" in evaluate.texts
+    said = [int(text.split("about ")[1].split(" passes")[0].replace(",", "")) for text in (brief, evaluate.texts)]
+    assert said[0] < said[1]
+    evaluate.press("start evaluation")
+    assert evaluate.job().set_spec.thorough
+
+
 @pytest.mark.parametrize(
     ("content", "name", "sentence"),
     [
