@@ -37,6 +37,7 @@ from explainers.studies.commands.narratives import (
 )
 from explainers.studies.completion.command import completion_command, completion_train_command
 from explainers.studies.long_texts import long_texts_command
+from explainers.studies.set_cost import set_cost_command
 from explainers.studies.speed.command import sizes_command, speed_command
 from explainers.studies.stored_results import stored_results_command
 
@@ -65,6 +66,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "readings-table": readings_table_command,
     "reliability": reliability_command,
     "sampling": sampling_command,
+    "set-cost": set_cost_command,
     "simulatability": simulatability_command,
     "sizes": sizes_command,
     "speed": speed_command,
