@@ -8,6 +8,7 @@ from app import plain_text
 from app.interventions import computations
 from app.interventions.computations import HeadInfo, NarratedModel
 from app.interventions.inputs import interventions_state
+from app.model_info import model_info
 from app.model_pool import ModelPool
 from app.session import visit
 from explainers.report.text import escaped
@@ -46,7 +47,9 @@ def narrated_model(pool: ModelPool) -> NarratedModel:
     state = interventions_state()
     chosen = state.controls.asked if state.controls.asked in models else visit().model
     if chosen and chosen not in models:
-        plain_text.caption(f"{chosen} has no narrators. The Compare page can explain it.")
+        known = model_info(pool, chosen).version
+        why = "has no narrators. The Compare page can explain it" if known else "is not loaded. Open it on Compare"
+        plain_text.caption(f"{chosen} {why}.")
     first = chosen if chosen in models else next(iter(models))
     name = st.selectbox(
         "Model with narrators", list(models), **state.widget("speaker", options=models, default=first, listed=models)

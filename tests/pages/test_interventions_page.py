@@ -119,6 +119,22 @@ def test_without_narrators_the_page_says_what_to_do(opened: Opened, monkeypatch:
     assert not page.at.selectbox
 
 
+@pytest.mark.parametrize(
+    ("version", "sentence"),
+    [
+        ("1", "owner/other has no narrators. The Compare page can explain it."),
+        ("", "owner/other is not loaded. Open it on Compare."),
+    ],
+)
+def test_why_the_model_of_compare_is_not_offered(
+    page: Interventions, monkeypatch: pytest.MonkeyPatch, version: str, sentence: str
+) -> None:
+    monkeypatch.setattr(heading, "visit", lambda: SimpleNamespace(model="owner/other"))
+    monkeypatch.setattr(heading, "model_info", lambda _pool, _name: model_info.ModelInfo(version=version))
+    page.run()
+    assert sentence in page.texts
+
+
 def test_it_opens_with_an_intervention_and_a_check_already_made(page: Interventions) -> None:
     assert not page.errors
     assert len(page.bars) == 3
