@@ -444,3 +444,13 @@ def test_a_broken_tree_is_noticed(tmp_path: Path, rule: Rule, files: dict[str, s
 def test_what_a_page_needs_at_first_does_not_load_torch(module: str) -> None:
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_what_the_pages_import_does_not_load_torch() -> None:
+    """The pages themselves draw when they are imported; all that they import at first is."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "pages").glob("*.py"))]
+    froms = [node for tree in trees for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    lines = sorted({f"from {node.module} import {alias.name}" for node in froms for alias in node.names})
+    assert len(lines) > 20
+    code = "\n".join(["import sys", *lines, "sys.exit('torch' in sys.modules)"])
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True).returncode == 0

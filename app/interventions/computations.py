@@ -19,7 +19,6 @@ from app.model_pool import ModelPool
 from app.session import visit
 from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import bundle_names
-from explainers.narrative.narrate import load_narrator
 from explainers.training.artifacts import Artifact, available_artifacts, waiting_narrators
 
 if TYPE_CHECKING:
@@ -137,6 +136,8 @@ def narrator_card(narrated: NarratedModel, method: str) -> dict[str, Any]:
 
 
 def fitted_narrator(pool: ModelPool, narrated: NarratedModel, method: str) -> "Narrator":
+    from explainers.narrative.narrate import load_narrator
+
     return load_narrator(pool.model(narrated.model), method)[1]
 
 

@@ -1,6 +1,4 @@
-"""One decision in words, by every narrator that was fitted to the model.
-
-Fitted narrators, from the disk to a module that generates. Importing this module does not import torch.
+"""One decision in words, by every narrator that was fitted to the model, from its file to a module that generates.
 
 Beside the weights of a narrator with a small language model lies its vocabulary, <method>.words.json.
 """
