@@ -1,14 +1,15 @@
 """Which examples are compared: the set, and from it, or typed, a base and a source."""
 
-from functools import lru_cache
+from pathlib import PurePosixPath
 
 import streamlit as st
 
 from app import plain_text
 from app.interventions import inputs
 from app.interventions.computations import NarratedModel
-from app.interventions.inputs import LAST, SETS, PlainInput, PlainInputs, interventions_state
-from explainers.datasets.images.sets import ImageTexts, zipped_texts
+from app.interventions.inputs import LAST, SETS, OwnImages, PlainInput, PlainInputs, interventions_state
+from explainers.datasets.images.files import ZippedTable, zipped_table
+from explainers.datasets.labelled_rows import Columns, read_rows
 from explainers.datasets.tables import SUFFIXES
 from explainers.datasets.user_texts import FEWEST_PAIRS, MOST_PAIRS, listed, read_pairs, shipped_pairs
 from explainers.errors import DataUnavailable
@@ -17,6 +18,7 @@ SHIPPED, OWN = "everyday pairs", "your own pairs"
 TYPED = "typed below"
 MEGABYTES, IMAGE_MEGABYTES = 5, 25
 NO_FILE = "Choose a file to continue. It is kept in the memory of this server and not written to its disk."
+MOST_BYTES = 100_000_000  # of the images of a set, in memory
 GENERATED = 60  # examples of a generated set
 
 
@@ -61,6 +63,7 @@ def _uploaded() -> PlainInputs:
         key="pairs file",
         max_upload_size=MEGABYTES,
     )
+    interventions_state().give(file.file_id if file else "")
     if file is None:
         st.caption(NO_FILE)
         st.stop()
@@ -70,7 +73,7 @@ def _uploaded() -> PlainInputs:
         plain_text.error(str(error))
         st.stop()
     st.caption(f"{len(examples)} different pairs.")
-    return tuple(PlainInput(example.text, example.pair or "") for example in examples)
+    return tuple(PlainInput(example.text, example.pair or "", own=True) for example in examples)
 
 
 def _images() -> PlainInputs:
@@ -83,22 +86,63 @@ def _images() -> PlainInputs:
         help="The column image has the names of files beside the table, or in folders below it. No labels are needed: "
         "the model's own predictions count.",
     )
+    state = interventions_state()
+    state.give(file.file_id if file else "")
     if file is None:
         st.caption(NO_FILE)
         st.stop()
     try:
-        read = _unzipped(file.getvalue(), file.name)
+        read = state.own_images = state.own_images or own_images(file.getvalue(), file.name)
     except DataUnavailable as error:
         plain_text.error(str(error))
         st.stop()
-    plain_text.rows_left_out([f"{problem} The row is left out." for problem in read.left_out])
+    plain_text.rows_left_out(read.problems, read.left_out)
     st.caption(f"{len(read.rows)} different texts with images.")
-    return tuple(PlainInput(text, image=name, content=content) for text, name, content in read.rows)
+    return read.rows
 
 
-@lru_cache(maxsize=2)
-def _unzipped(content: bytes, name: str) -> ImageTexts:
-    return zipped_texts(content, name, FEWEST_PAIRS, MOST_PAIRS)
+def own_images(content: bytes, name: str) -> OwnImages:
+    """Read a table with the columns text and image from a ZIP file that also holds the images, without labels.
+
+    Every image is decoded once. Raises `DataUnavailable` if the file cannot be used, has too few or too many different
+    rows, or images of more than `MOST_BYTES`, each counted for every row that names it.
+    """
+    zipped = zipped_table(content, name, SUFFIXES)
+    columns = Columns("text", image="image")
+    read = read_rows(zipped.content, zipped.name, columns, (), most=MOST_PAIRS + 1, images=zipped)
+    if read.usable > MOST_PAIRS:
+        raise DataUnavailable(f"A set has at most {MOST_PAIRS} texts with images; these are {read.usable:,}.")
+    contents: dict[str, bytes | DataUnavailable] = {}
+    rows: dict[PlainInput, None] = {}
+    problems, size = list(read.problems), 0
+    for row in read.rows:
+        image = str(PurePosixPath(row.image))
+        if image not in contents:
+            contents[image] = _decoded(zipped, image)
+        file = contents[image]
+        if isinstance(file, DataUnavailable):
+            problems.append(f"Line {row.line:,}, image {image[:60]!r}: {file} The row is left out.")
+            continue
+        size += len(file)
+        if size > MOST_BYTES:
+            raise DataUnavailable(f"The images of all rows have more than {MOST_BYTES // 10**6} MB. Give fewer rows.")
+        rows[PlainInput(row.text, image=image, content=file, own=True)] = None
+    if len(rows) < FEWEST_PAIRS:
+        first = f" {problems[0]}" if problems else ""
+        raise DataUnavailable(
+            f"A set has at least {FEWEST_PAIRS} different texts with images; this is {len(rows)}.{first}"
+        )
+    return OwnImages(tuple(rows), tuple(problems), read.left_out + len(problems) - len(read.problems))
+
+
+def _decoded(zipped: ZippedTable, image: str) -> bytes | DataUnavailable:
+    """Return the content of an image's file, or what is wrong with it, also behind its header."""
+    try:
+        file = zipped.image(image)
+        file.pixels()
+    except DataUnavailable as error:
+        return error
+    return file.content
 
 
 def base_and_source(among: PlainInputs, first: tuple[int, int]) -> tuple[PlainInput, PlainInput]:
@@ -113,12 +157,14 @@ def base_and_source(among: PlainInputs, first: tuple[int, int]) -> tuple[PlainIn
 
 def _box(among: PlainInputs, name: str, help_text: str, first: int) -> PlainInput:
     names = [inputs.list_entry(number, plain) for number, plain in enumerate(among, start=1)]
-    kind = "_image" if among[0].image else ""  # the choice for one kind of models is none for the other
+    kind = (
+        "_own" if among[0].own else "_image" if among[0].image else ""
+    )  # a choice in one kind of set is none in another
     key, offered = name.lower(), [*names, TYPED]
     widget = interventions_state().widget(f"{key}{kind}", options=offered, default=names[first], listed=offered)
     picked = st.selectbox(name, offered, help=help_text, **widget)
     plain = among[names.index(picked)] if picked in names else _typed(key, among, first)
-    if picked != TYPED or kind:
+    if picked != TYPED or plain.image:
         inputs.show(plain)
     return plain
 
@@ -156,7 +202,7 @@ def _typed_text_of_file(key: str, among: PlainInputs, first: int) -> PlainInput:
     state, files = interventions_state(), {plain.image: plain.content for plain in among}
     widget = state.widget(f"{key}_file", options=list(files), default=among[first].image, listed=list(files))
     image = st.selectbox("Image", list(files), **widget)
-    text = st.text_input("Text about the image", **state.widget(f"{key}_text", default=among[first].text))
+    text = st.text_input("Text about the image", **state.widget(f"{key}_file_text", default=among[first].text))
     return PlainInput(_required(text, "text", key), image=image, content=files[image])
 
 

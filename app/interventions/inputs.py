@@ -20,22 +20,32 @@ SHORT = 34  # characters of each text in a list
 WIDTH = 240  # pixels of an image beside its text
 RANDOM, TYPED = "20 % at random", "typed"
 FIRST, LAST = 101, 999_000  # with which a generated set begins, and may begin
+OF_A_FILE = tuple(f"{key}_{name}" for key in ("base", "source") for name in ("own", "file", "file_text"))
 SETS, DRAWS = (0, LAST), (0, 9999)
 
 
 class PlainInput(NamedTuple):
     """A pair of texts, or a text with an image: that of a generated example, such as "scene 7", or a person's file.
 
-    `content` is the content of the file, whose name is `image`.
+    `content` is the content of the file, whose name is `image`; `own` examples stay out of the address.
     """
 
     text: str
     pair: str = ""
     image: str = ""
     content: bytes = b""
+    own: bool = False
 
 
 PlainInputs = tuple[PlainInput, ...]
+
+
+class OwnImages(NamedTuple):
+    """A person's texts with images, each once, and a sentence for the first of the rows that are `left_out`."""
+
+    rows: PlainInputs
+    problems: tuple[str, ...]
+    left_out: int
 
 
 @lru_cache(maxsize=256)
@@ -106,7 +116,9 @@ class InterventionsControls:
     neurons: str = field(default="0-15, 40", metadata=carried(TEXT, "neurons", undo=False, download=False))
     draw: int | None = field(default=None, metadata=carried(whole_number(*DRAWS), "draw", undo=False, download=False))
 
-    # What is typed in place of an example of the set stays out of the address.
+    # A person's own examples, and what is typed in place of an example of the set, stay out of the address.
+    base_own: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    source_own: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     base_premise: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     base_hypothesis: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     base_text: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
@@ -115,6 +127,8 @@ class InterventionsControls:
     source_text: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     base_file: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     source_file: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    base_file_text: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    source_file_text: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     base_number: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     source_number: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
 
@@ -122,12 +136,20 @@ class InterventionsControls:
 @dataclass
 class InterventionsState(PageState[InterventionsControls]):
     controls: InterventionsControls = field(default_factory=InterventionsControls)
+    own_file: str = ""  # the id of the file whose examples are chosen among
+    own_images: OwnImages | None = None  # of that file, where it holds images
 
     def begin(self) -> None:
         """Called first in a run of the page: a model that an address asked for gives way to one chosen elsewhere."""
         if came_from_another_page():
             self.change(asked="")
         super().begin()
+
+    def give(self, file: str) -> None:
+        """Another file of own examples, or none (""): what was chosen or typed for the one before goes with it."""
+        if file != self.own_file:
+            self.own_file, self.own_images = file, None
+            self.change(**{name: None for name in OF_A_FILE})
 
 
 def interventions_state() -> InterventionsState:

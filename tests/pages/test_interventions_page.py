@@ -26,6 +26,7 @@ from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
 from explainers.models.tasks import generated_example
+from explainers.narrative import narrate
 from explainers.narrative.counterfactual import ChangingExchange
 from explainers.narrative.interchange import linear_layers
 from explainers.narrative.language import language_of, vocabulary
@@ -340,7 +341,7 @@ def images(multimodal: None, tiny_language: Callable[..., GPT2LMHeadModel], monk
     fitted = [SimpleNamespace(method=id, path=Path(__file__)) for id in narrators]
     monkeypatch.setattr(computations, "bundle_names", lambda: ("scenes",))
     monkeypatch.setattr(computations, "available_artifacts", lambda name, *_rest: fitted if name == "scenes" else ())
-    monkeypatch.setattr(computations, "load_narrator", lambda _model, method: (None, narrators[method]))
+    monkeypatch.setattr(narrate, "load_narrator", lambda _model, method: (None, narrators[method]))
     monkeypatch.setattr(computations, "narrator_card", lambda *_args: {"recipe": {"losses": "cause"}})
     monkeypatch.setattr(examples, "GENERATED", 12)
     st.cache_data.clear()
@@ -418,27 +419,31 @@ def test_own_images_come_from_an_archive(own_images: Interventions) -> None:
     own_images.run()
     assert not own_images.errors
     (left_out,) = own_images.page.plain("warning")
-    assert left_out == "Row 7, image 'gone.png': It is missing in the ZIP file. The row is left out."
+    assert left_out == "Line 8, image 'gone.png': It is missing in the ZIP file. The row is left out."
     assert "6 different texts with images" in own_images.texts
     assert own_images.shares[0]["ordered pairs"] == "30"
     assert len(own_images.bars) == 3
-    offered = own_images.at.selectbox(key="base image").options
+    offered = own_images.at.selectbox(key="base own").options
     assert offered[0].startswith("1. 101.png: ")
-    own_images.choose("base image", offered[5])
+    own_images.choose("base own", offered[5])
     assert SCRIPT in own_images.texts
-    own_images.choose("base image", examples.TYPED).choose("base file", "105.png").choose("base text", "A typed one")
+    own_images.choose("base own", examples.TYPED).choose("base file", "105.png").choose("base file text", "A typed one")
     assert "A typed one" in own_images.texts
     assert not own_images.obeyed
-    own_images.choose("base text", "")
+    own_images.choose("base file text", "")
     assert own_images.errors[-1] == "The text of the base is missing. Type at least one word."
+    assert not [name for name in own_images.at.query_params if name.startswith("base")]
+    own_images.at.get_by_key("images file").upload("other.zip", zipped(rows), "application/zip")
+    own_images.run()
+    assert not own_images.errors
+    assert own_images.at.selectbox(key="base own").value != examples.TYPED  # it went with its file
 
 
 def test_a_bad_archive_is_a_sentence(own_images: Interventions) -> None:
     own_images.at.get_by_key("images file").upload("mine.zip", zipped("A box,gone.png\n"), "application/zip")
     own_images.run()
     assert own_images.errors == [
-        "A set has 2 to 500 different texts with images; these are 0. "
-        "Row 1, image 'gone.png': It is missing in the ZIP file."
+        "No row of mine.csv can be used. Line 2, image 'gone.png': It is missing in the ZIP file. The row is left out."
     ]
     own_images.at.get_by_key("images file").upload("mine.zip", b"PK", "application/zip")
     own_images.run()

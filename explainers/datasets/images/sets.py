@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from explainers.datasets import entailment, tables
 from explainers.datasets.entailment import LABELS, detokenised
@@ -34,14 +34,12 @@ from explainers.datasets.example import Example
 from explainers.datasets.images.files import (
     Annotated,
     ImageExamples,
-    ZippedTable,
     check_classes,
     checked_name,
     csv_rows,
     open_annotations,
     parse_json,
     with_images,
-    zipped_table,
 )
 from explainers.errors import DataUnavailable
 
@@ -213,53 +211,6 @@ def image_rows(content: bytes, name: str) -> Iterator[Row | DataUnavailable]:
     for row in table.rows:
         cells = row if isinstance(row, DataUnavailable) else [cell.strip() for cell in row]
         yield cells if isinstance(cells, DataUnavailable) else dict(zip(table.columns, cells, strict=True))
-
-
-class ImageText(NamedTuple):
-    """A text, and the name and the content of the file with its image."""
-
-    text: str
-    image: str
-    content: bytes
-
-
-class ImageTexts(NamedTuple):
-    """The rows that can be read, each once, and what is wrong with the others."""
-
-    rows: tuple[ImageText, ...]
-    left_out: tuple[str, ...]
-
-
-def zipped_texts(content: bytes, name: str, fewest: int, most: int) -> ImageTexts:
-    """Read a table with the columns text and image from a ZIP file that also holds the images, without labels.
-
-    Raises `DataUnavailable` if the file cannot be used, or has fewer or more different rows.
-    """
-    zipped = zipped_table(content, name, tables.SUFFIXES)
-    rows: dict[ImageText, None] = {}
-    left_out = []
-    for number, row in enumerate(image_rows(zipped.content, zipped.name), start=1):
-        try:
-            if isinstance(row, DataUnavailable):
-                raise row
-            if not row["text"] or not row["image"]:
-                raise DataUnavailable(f"Row {number} has no {'image' if row['text'] else 'text'}.")
-            rows[ImageText(row["text"], row["image"], _content(zipped, row["image"], number))] = None
-        except DataUnavailable as error:
-            left_out.append(str(error))
-    if not fewest <= len(rows) <= most:
-        first = f" {left_out[0]}" if left_out else ""
-        raise DataUnavailable(
-            f"A set has {fewest} to {most:,} different texts with images; these are {len(rows):,}.{first}"
-        )
-    return ImageTexts(tuple(rows), tuple(left_out))
-
-
-def _content(zipped: ZippedTable, image: str, number: int) -> bytes:
-    try:
-        return zipped.image(image).content
-    except DataUnavailable as error:
-        raise DataUnavailable(f"Row {number}, image {image[:60]!r}: {error}") from error
 
 
 def _chosen(columns: Sequence[str]) -> list[str]:
