@@ -143,7 +143,6 @@ class ModelPool:
 
     def _placed(self, name: str, chosen: str) -> Placed:
         """Raises `ModelUnavailable` where this machine does not have the device."""
-
         import_transformers()  # before what needs it
         from explainers.models.catalog import available_devices, resolve_device
 

@@ -1,7 +1,8 @@
 """Which methods and narrators are compared, and with which settings: two small buttons in the line of the question.
 
-The download runs in a thread of the server and goes on when the page is closed. It installs and runs nothing; its
-checksum is compared, and SmolLM2 takes its place in the store whole or not at all.
+Where SmolLM2 is missing, its download is offered. It runs in a thread of the server and goes on when the page is
+closed. It installs and runs nothing; its checksum is compared, and the model takes its place in the store whole or not
+at all.
 """
 
 import logging

@@ -18,7 +18,7 @@ import streamlit as st
 from app import plain_text
 from app.login.gate import Account
 from app.model_info import is_fetched_first, model_box, model_info
-from app.model_pool import ModelPool, own_device
+from app.model_pool import ModelPool, import_transformers, own_device
 from app.store import Job
 from app.train.job_list import train_state
 from app.train.jobs import Jobs
@@ -57,8 +57,6 @@ LASTS = 600.0  # seconds after which a step is timed anew: the machine may have 
 @st.cache_resource(show_spinner="Loading the methods that learn")
 def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
     """The methods that learn, as dataclasses of their settings, and the settings of the shipped variants."""
-    from app.model_pool import import_transformers
-
     import_transformers()  # with torch, after the page was drawn
     from explainers.learned.recipes import RECIPES, SHIPPED
 

@@ -185,8 +185,8 @@ class Supervisor:
         for job in jobs:
             self._check(job)
         self.dying = {pid: moment for pid, moment in self.dying.items() if group_alive(pid)}
-        alive = {pid for pid, child in self.children.items() if child.returncode is None}
-        busy = alive | self.dying.keys() | {job.pid for job in jobs if job.status == "running"}
+        own = {pid for pid, child in self.children.items() if child.returncode is None}
+        busy = own | self.dying.keys() | {job.pid for job in jobs if job.status == "running"}
         session.flush()  # before others are counted
         queued = select(Job).where(Job.status == "waiting", Job.pid.is_(None)).order_by(Job.id)
         return [job for job in session.scalars(queued.limit(max(0, AT_ONCE - len(busy)))) if _claim(session, job)]

@@ -1,6 +1,7 @@
 """What people say of given reasons and which methods they prefer, by writer and by method.
 
-The file is that of `assets/readings/NAME.marks.READER.csv`, which the command `study readings-table` reads.
+What people say of reasons is written as a file in the form of `assets/readings/NAME.marks.READER.csv`, which the
+command `study readings-table` reads.
 """
 
 import io

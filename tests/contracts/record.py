@@ -149,10 +149,9 @@ def compact(answer: Tree) -> Tree:
 
 
 def exports() -> Tree:
-    """Cells of the CSV tables and numbers of the page that `explain --html` writes, for a text and for an image."""
+    """Cells of the CSV tables and numbers of the page that `explain --html` writes, for each model's first input."""
     results: Tree = {}
-    for name in ("sst2", "scenes"):
-        given, _ = INPUTS[name]
+    for name, (given, _) in INPUTS.items():
         model = explainers.load(name, device="cpu")
         result = explainers.explain(model, methods=EXPORTED, **CHEAP, **given)
         makers = (csv_tables.csv_scores, csv_tables.csv_metrics, csv_tables.csv_curves)

@@ -3,19 +3,15 @@
 The contents of the image are recovered from its pixels, which is exact for the generator's images. What a covered box
 holds is not known: a claim that depends on it can be neither true nor false.
 
-What a reason claims about an image.
+A reason is parsed to the claim that it makes about an image, the inverse of `wording.py`: only the generator's own
+forms, in the singular or the plural. A plain number means "exactly".
 
-Parsing reasons: the inverse of `reasons.py`, from a generated sentence to the claim it makes about an image.
-
-Only the generator's own forms are parsed, in the singular or the plural. A plain number means "exactly".
-
-Whether a reason is on topic: whether it is about what the true reason is about.
-
-It must make the same kind of claim (a count, a counterexample, what boxes have, what the picture does not show; denied
-or not; with or without a covered box), about the same colours, shapes, sizes, places, relations and qualities. What
-boxes have must be the same conditions with the same bounds on numbers, in any order, and boxes that are listed because
-they meet them must be the same boxes. What only the image decides is left to `reason_checker`: the count itself, which
-box is covered, and in which box a counterexample is. So a reason that is on topic and true of the image is right.
+A reason is on topic if it is about what the true reason is about. It must make the same kind of claim (a count, a
+counterexample, what boxes have, what the picture does not show; denied or not; with or without a covered box), about
+the same colours, shapes, sizes, places, relations and qualities. What boxes have must be the same conditions with the
+same bounds on numbers, in any order, and boxes that are listed because they meet them must be the same boxes. What
+only the image decides is left to `reason_checker`: the count itself, which box is covered, and in which box a
+counterexample is. So a reason that is on topic and true of the image is right.
 """
 
 import re

@@ -2,8 +2,7 @@
 
 Blank lines cut a template into blocks. The block with the slot is the question, and goes on after its last slot: there
 the answer is asked for. An example is a block before it that reads like the question with a text in every slot and an
-answer behind it. Other blocks, such as an instruction, are the
-template's own text and never units.
+answer behind it. Other blocks, such as an instruction, are the template's own text and never units.
 """
 
 import re
