@@ -5,7 +5,7 @@ BIN := .venv/bin
 TOOLS := .venv/tools
 LOCKS := requirements.txt requirements.lock tests/requirements.lock assets/container/requirements.lock
 PYTEST := $(BIN)/python -m pytest --quiet
-PARALLEL := -n 2 --dist loadfile  # a file's tests share their fixtures; each process has one thread
+PARALLEL := -n 3 --dist loadfile  # a file's tests share their fixtures; one in three often waits for a process that starts
 
 # Where it is set, every process that a test starts compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
