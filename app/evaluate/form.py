@@ -44,7 +44,7 @@ SANITY_HELP = (
 )
 THOROUGH_HELP = (
     "LIME and KernelSHAP sample until each input has settled, more steps are taken, and more is measured. It takes "
-    "about twice as long; the means over the set hardly differ."
+    "two to three times as long; the means over the set hardly differ."
 )
 LONG = 3600  # seconds, above which the page says what takes less
 SHORTER = (

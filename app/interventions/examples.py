@@ -25,8 +25,12 @@ GENERATED = 60  # examples of a generated set
 def chosen(narrated: NarratedModel) -> PlainInputs:
     """Return the set of examples; as long as there is none, say so and stop the page."""
     if narrated.generator_noun:
-        return _generated(narrated.generator_noun)
-    return _images() if narrated.images else _pairs(narrated.model)
+        among = _generated(narrated.generator_noun)
+    else:
+        among = _images() if narrated.images else _pairs(narrated.model)
+    if not among[0].own:
+        interventions_state().give("")  # the file of another set is not kept
+    return among
 
 
 def _generated(noun: str) -> PlainInputs:

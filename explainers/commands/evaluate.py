@@ -117,8 +117,8 @@ def evaluate_command(
         bool,
         typer.Option(
             "--thorough",
-            help="Explain every input as the Compare page does, with samples until they settle; takes about twice "
-            "as long, and the means over the set hardly differ.",
+            help="Explain every input as the Compare page does, with samples until they settle; takes two to "
+            "three times as long, and the means over the set hardly differ.",
             rich_help_panel=TABLE,
         ),
     ] = False,

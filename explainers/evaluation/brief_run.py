@@ -32,8 +32,6 @@ from explainers.results.attribution import Attribution, metric_counts, ranking
 from explainers.results.decision import Decision
 from explainers.results.events import Event, Failure, OperatorCheck
 
-BRIEF = "in brief"  # how a plan calls it
-
 Scores = tuple[float, ...]
 
 

@@ -32,7 +32,7 @@ from explainers.comparison.decision import card_of, decide
 from explainers.comparison.runner import failure, run
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.labelled_rows import InputRow
-from explainers.evaluation.brief_run import BRIEF, brief_run
+from explainers.evaluation.brief_run import brief_run
 from explainers.evaluation.measurement import weights_checksum
 from explainers.evaluation.names import CURVE_SHARES, POSITION, RANDOM
 from explainers.evaluation.record_file import Record
@@ -79,7 +79,7 @@ class SetPlan:
             "methods": list(self.methods),
             "weights": {id: checksum for id in self.methods if (checksum := weights_checksum(model, id))},
             "settings": self.settings.as_dict(),
-            **({} if self.thorough else {"measured": BRIEF}),
+            "thorough": self.thorough,
             "crosslight": card.crosslight,
             "libraries": dict(card.libraries),
         }

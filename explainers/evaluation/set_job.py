@@ -58,7 +58,7 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     if model.device.type == "cpu":
         torch.set_num_threads(1)
     started, first = time.monotonic(), 0
-    about, own = _about(spec, read, plan, out / shard.file), len(shard.of(rows))
+    about, own = _about(spec, read, plan), len(shard.of(rows))
     engine = None if spec.engine == LOCAL else _ray_engine(spec, model, plan)
     for number, done in enumerate(run_shard(model, plan, rows, about, out, shard, spec.processes, engine)):
         first = done if number == 0 else first
@@ -204,13 +204,9 @@ def read_sanity(out: Path) -> pd.DataFrame:
         return sanity_frame([], [])
 
 
-def _about(spec: SetSpec, read: ReadRows, plan: SetPlan, part: Path) -> dict[str, Any]:
-    """Return where the rows are from, and the command; without the sanity checks, which change no record. A `part` that
-    was begun before there were brief evaluations keeps its command, which says nothing of `--thorough`."""
-    command = replace(spec, sanity=None, smooth=0).shell_command()
-    if spec.thorough and part.is_file():
-        begun, before = next(iter(read_records(part, signed=False)), {}), command.replace(" --thorough", "", 1)
-        command = before if begun.get("command") == before else command
+def _about(spec: SetSpec, read: ReadRows, plan: SetPlan) -> dict[str, Any]:
+    """Return where the rows are from, and the command; without the sanity checks, which change no record."""
+    spec = replace(spec, sanity=None, smooth=0)
     data = {
         "name": spec.name or Path(spec.data).name,
         "sha256": read.sha256,
@@ -219,7 +215,7 @@ def _about(spec: SetSpec, read: ReadRows, plan: SetPlan, part: Path) -> dict[str
         "problems": list(read.problems[:NAMED]),
         **({"images": images_checksum(plan.images, read.rows)} if plan.images else {}),
     }
-    return {"command": command, "data": data}
+    return {"command": spec.shell_command(), "data": data}
 
 
 def _form(spec: SetSpec, read: ReadRows) -> dict[str, Any]:

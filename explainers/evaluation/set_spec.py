@@ -3,11 +3,10 @@
 `python -m explainers evaluate --spec FILE` carries out what the JSON says. Importing this module does not load torch.
 """
 
-import json
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -258,10 +257,8 @@ def _adapter() -> TypeAdapter[SetSpec]:
 
 
 def read_set_spec(content: str | bytes) -> SetSpec:
-    """From `SetSpec.as_json`; specs from before there were brief evaluations are thorough. Raises `ExplanationError`
-    with a sentence for anything else."""
+    """From `SetSpec.as_json`. Raises `ExplanationError` with a sentence for anything else."""
     try:
-        spec = _adapter().validate_json(content)
+        return _adapter().validate_json(content)
     except ValidationError as error:
         raise ExplanationError(f"The evaluation's spec cannot be read. {refused_fields(error)}") from error
-    return spec if "thorough" in json.loads(content) else replace(spec, thorough=True)

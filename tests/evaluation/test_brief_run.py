@@ -14,14 +14,13 @@ from explainers.evaluation.brief_run import brief_counts, rotations
 from explainers.evaluation.explain_batch import SetPlan, explain_row
 from explainers.evaluation.names import RANDOM
 from explainers.evaluation.record_file import Record
-from explainers.evaluation.set_spec import SetSpec, read_set_spec
 from explainers.evaluation.shards import merge, run_shard
 from explainers.methods.registry import METHODS, method_spec
 from explainers.metrics.faithfulness import metrics_at_percents
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import metric_counts, ranking
-from explainers.results.settings import UNTIL_SETTLED, Settings
+from explainers.results.settings import Settings
 
 METHOD_IDS = ("occlusion", "gradient_x_input", "lime", "kernel_shap")
 WORDS = ("good", "bad", "film", "the", "was", "dull", "very", "plot", "not", "but", "long", "fine")
@@ -92,8 +91,8 @@ def test_a_method_that_fails_leaves_the_others(model: FrozenModel, monkeypatch: 
 
 def test_plans_that_differ_in_this_are_not_mixed(model: FrozenModel, tmp_path: Path) -> None:
     stored, brief = THOROUGH.as_dict(model), BRIEF.as_dict(model)
-    assert "measured" not in stored  # as in plans from before there were brief ones
-    assert brief == {**stored, "measured": "in brief"}
+    assert stored["thorough"]
+    assert brief == {**stored, "thorough": False}
 
 
 def test_parts_and_whole_are_equal_to_the_last_digit(model: FrozenModel, tmp_path: Path) -> None:
@@ -111,18 +110,6 @@ def test_parts_and_whole_are_equal_to_the_last_digit(model: FrozenModel, tmp_pat
 def without_seconds(record: Record) -> Record:
     methods = {id: {**content, "seconds": 0} for id, content in record["methods"].items()}
     return {**record, "seconds": 0, "methods": methods}
-
-
-def test_specs_from_before_are_thorough() -> None:
-    spec = SetSpec("sst2", "mine.csv", out="DIR")
-    values = json.loads(spec.as_json())
-    assert (spec.settings.samples, read_set_spec(json.dumps(values)).thorough) == (300, False)
-    before = {**values, "steps": 50}
-    del before["thorough"]
-    again = read_set_spec(json.dumps(before))
-    assert (again.settings, again.thorough) == (Settings(samples=UNTIL_SETTLED), True)
-    assert again.shell_command().endswith("--preset full --thorough")
-    assert spec.shell_command().endswith("--preset full")
 
 
 def test_a_method_is_shortened_by_its_own_fields() -> None:

@@ -327,18 +327,10 @@ def test_a_spec_is_carried_out_and_a_second_time_nothing_is_explained_again(
         read_set_spec("{}")
 
 
-def test_an_evaluation_from_before_there_were_brief_ones_goes_on(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_brief_evaluation_does_not_go_on_with_thorough_rows(arguments: tuple[str, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    thorough = (*arguments, "--thorough", "--out", str(out))
-    assert ran(*thorough).exit_code == 0
-    part = out / PART
-    head, first, *_ = part.read_text(encoding="utf-8").splitlines()
-    assert head.count(" --thorough") == 1
-    part.write_text(f"{head.replace(' --thorough', '')}\n{first}\n", encoding="utf-8")
-    again = ran(*thorough)
-    assert again.exit_code == 0, again.stderr
-    assert part.read_text(encoding="utf-8").splitlines()[1] == first
-    assert "--thorough" not in read_set(out)[0]["command"]
+    assert ran(*arguments, "--thorough", "--out", str(out)).exit_code == 0
+    assert "--thorough" in read_set(out)[0]["command"]
     brief = ran(*arguments, "--out", str(out))
     assert brief.exit_code == 2
     assert "belongs to another run" in brief.stderr
@@ -348,9 +340,9 @@ def test_sanity_checks_are_thorough(arguments: tuple[str, ...], tmp_path: Path) 
     assert ran(*arguments, "--sanity", "1", "--out", str(tmp_path)).exit_code == 0
     plans = (json.loads((tmp_path / name).read_text().splitlines()[0])["plan"] for name in (PART, SANITY_RECORDS))
     brief, checked = plans
-    assert (brief["measured"], brief["settings"]["steps"]) == ("in brief", 20)
+    assert (brief["thorough"], brief["settings"]["steps"]) == (False, 20)
     assert checked["settings"]["steps"] == 50
-    assert "measured" not in checked
+    assert checked["thorough"]
 
 
 def test_the_quick_preset_omits_what_needs_hundreds_of_passes() -> None:
