@@ -181,11 +181,12 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
     if project.opened is None:
         _open(store, project)
         return
+    unread = items.answered_unprepared(store, project.id)  # first: what is prepared in between would be in neither
     shown = shown_results(store, project)
     if not shown.annotations:
         st.caption(NOTHING)
         return
-    _waiting(store, preparer, project)
+    _waiting(preparer, project, unread)
     _agreement(shown.agreements, without_agreement(project, shown.agreements, shown.annotations))
     _reasons(shown.reasons)
     gold = gold_results(store, project, shown)
@@ -211,9 +212,8 @@ def _open(store: Store, project: Project) -> None:
     place.button(label, type="primary", key="open results", on_click=attempt, args=action)
 
 
-def _waiting(store: Store, preparer: Preparer, project: Project) -> None:
+def _waiting(preparer: Preparer, project: Project, unread: Sequence[int]) -> None:
     """Prepare items with answers that are not prepared yet, such as those of a download."""
-    unread = items.answered_unprepared(store, project.id)
     if unread:
         preparer.want(unread[:MOST_WAITING])
         sentence = UNREAD if project.spec.asks_model else UNPREPARED

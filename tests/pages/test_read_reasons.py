@@ -11,18 +11,20 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from app.annotate import answers, items, people, project_form, projects, session
+from app.annotate import answers, items, people, project_form, projects, results_view, session
 from app.annotate.answers import Confirmation
 from app.annotate.data_files import create_with_annotations, read_items
 from app.annotate.intermission import WITHOUT_MODEL, own_work
 from app.annotate.payload import GUIDE
 from app.annotate.preparation import Preparer
-from app.annotate.projects import ORDER, ProjectSpec
+from app.annotate.projects import ORDER, Project, ProjectSpec
 from app.annotate.results_view import UNPREPARED
 from app.annotate.session import RESULTS
+from app.annotate.shown_results import ShownResults, shown_results
 from app.annotate.workbench import NO_REASON
 from app.login.gate import ANYBODY
 from app.model_info import ModelInfo
+from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
 from explainers.annotations.formats.tables import jsonl_export
 from explainers.annotations.opinions import marks_archive, marks_name
@@ -199,6 +201,25 @@ def test_results_are_by_writer_and_differences_are_decided(annotate: Callable[..
     page.press(f"store {str(key).removesuffix(' supports')}")
     assert "(the answer of" not in page.sentences
     assert "Does it support the class?: cannot tell" in page.sentences
+
+
+def test_an_item_that_is_prepared_while_the_results_are_computed_is_said_to_be_missing(
+    annotate: Callable[..., Annotate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def computed(store: Store, project: Project) -> ShownResults:
+        shown = shown_results(store, project)
+        end = time.monotonic() + PATIENCE
+        while (waiting := items.answered_unprepared(store, project.id)) and time.monotonic() < end:
+            session.preparer().want(waiting)
+            time.sleep(0.01)
+        return shown
+
+    page = annotate()
+    read_by(("A1",), lambda _name, _item: ReadReason("yes", "yes", "yes", "yes"))
+    monkeypatch.setattr(results_view, "shown_results", computed)
+    page.run().view(RESULTS).press("open results")
+    assert "still being prepared" in page.sentences
+    assert "still being prepared" not in page.press("look again at results").sentences
 
 
 @pytest.mark.parametrize("written", EXPORTS, ids=lambda written: written.id)
