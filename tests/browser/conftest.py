@@ -101,13 +101,15 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def running_app(store: Path) -> Iterator[str]:
-    """The address of an app with this store, which is stopped at the end."""
+def running_app(store: Path, model: str = "") -> Iterator[str]:
+    """The address of an app with this store that may open the folder `model`; it is stopped at the end."""
     if "sst2" not in bundle_names():
         pytest.skip("the bundle sst2 is not in assets/bundles")
     port = measure.free_port()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(STORE_VARIABLE, str(store))
+        if model:
+            patch.setenv(ROOTS_VARIABLE, str(Path(model).parent))
         app = measure.start(port)
     try:
         measure.wait_for(port)
@@ -131,10 +133,8 @@ def quick_model(tmp_path_factory: pytest.TempPathFactory) -> str:
 def server(tmp_path_factory: pytest.TempPathFactory, quick_model: str) -> Iterator[str]:
     """The address of the app of all files that ask for none of their own: who needs a run asks about a text that no
     other test asks about."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ROOTS_VARIABLE, str(Path(quick_model).parent))
-        with running_app(tmp_path_factory.mktemp("browser-store")) as address:
-            yield address
+    with running_app(tmp_path_factory.mktemp("browser-store"), quick_model) as address:
+        yield address
 
 
 class Visit:
