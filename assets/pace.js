@@ -5,7 +5,8 @@ const paces = new WeakMap();
 const FORWARD = ["ArrowRight", "PageDown"];
 const BACK = ["ArrowLeft", "PageUp"];
 const NAME = "crosslight-reading";
-const LOST = 10000; // milliseconds after which a press that was not heard is given up
+const AGAIN = 2000; // milliseconds after which a press that was not heard is sent again
+const LOST = 10000; // milliseconds after which it is given up
 const DAY = 24 * 3600 * 1000; // milliseconds, after which a group has ended
 
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
@@ -14,6 +15,13 @@ function tick(root, memory) {
   const now = Date.now() / 1000;
   root.querySelector(".step").textContent = clock(Math.max(0, now - memory.since));
   root.querySelector(".all").textContent = clock(Math.max(0, now - memory.begun));
+  const unheard = memory.pressed > memory.heard && Date.now() - memory.pressed < LOST;
+  if (unheard && Date.now() - memory.sent > AGAIN) send(memory);
+}
+
+function send(memory) {
+  memory.sent = Date.now();
+  memory.send("pressed", { story: memory.story, step: memory.step, moment: memory.pressed });
 }
 
 // Keys that a box, a menu or a row of the score sheet uses itself are theirs.
@@ -38,7 +46,7 @@ function listen(root, memory) {
     if (step < 1 || step > memory.steps) return;
     memory.step = step;
     memory.pressed = Math.max(Date.now(), memory.pressed + 1);
-    memory.send("pressed", { story: memory.story, step, moment: memory.pressed });
+    send(memory);
   };
   document.addEventListener("keydown", press);
   const timer = setInterval(() => (root.isConnected ? tick(root, memory) : clearInterval(timer)), 500);
@@ -69,7 +77,7 @@ export default function (component) {
     root.append(element("span", "label", "This step "), element("b", "step"), element("span", "label", "In all "));
     root.append(element("b", "all"));
     parentElement.append(root);
-    paces.set(root, { story: "", step: 0, pressed: 0, since: Date.now() / 1000 });
+    paces.set(root, { story: "", step: 0, pressed: 0, heard: 0, sent: 0, since: Date.now() / 1000 });
     listen(root, paces.get(root));
   }
   const memory = paces.get(root);
@@ -77,7 +85,8 @@ export default function (component) {
   if (place !== memory.place) memory.since = Date.now() / 1000;
   const lost = Date.now() - memory.pressed > LOST;
   if (data.story !== memory.story || data.heard >= memory.pressed || lost) memory.step = data.step;
-  Object.assign(memory, { place, story: data.story, steps: data.steps, begun: data.begun, send: setTriggerValue });
+  const { story, steps, heard, begun } = data;
+  Object.assign(memory, { place, story, steps, heard, begun, send: setTriggerValue });
   root.hidden = !data.timer;
   settleName(memory, data.participant);
   tick(root, memory);
