@@ -13,7 +13,7 @@ from app.login.gate import ANYBODY
 from app.store import FILE, Store
 from explainers.annotations.records import GivenReason, Item, ReadReason
 from explainers.datasets.example import Example
-from tests.browser.conftest import PATIENCE, darkened, running_app, settled
+from tests.browser.conftest import PATIENCE, darkened, press_until, running_app, settled
 from tests.browser.test_accessibility_in_chromium import serious
 
 pytestmark = pytest.mark.browser
@@ -87,9 +87,10 @@ def test_reasons_are_read_by_mouse_and_by_keyboard(visit: Callable[..., Any], se
         ReadReason("yes", "?", "no", "yes"),
         ReadReason("yes", "no", "yes", "yes"),
     ]
-    page.get_by_role("button", name="Download my annotations").click()
+    marks = page.get_by_role("button", name="Marks of reasons")
+    press_until(settled(page).get_by_role("button", name="Download my annotations"), marks)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Marks of reasons").click()
+        marks.click()
     assert download.value.suggested_filename == "nli-2.marks.A1.csv"
     assert Path(str(download.value.path())).read_text(encoding="utf-8").splitlines() == [
         "id,grammatical,true,supports,informative",

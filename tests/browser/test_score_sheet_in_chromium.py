@@ -62,7 +62,7 @@ def test_a_row_opens_for_what_it_is_and_its_exact_scores(visit: Visit) -> None:
 
 
 def test_nothing_moves_when_a_word_is_removed_and_comes_back(visit: Visit) -> None:
-    window = visit().done()
+    window = visit(text="A rushed ending").done()
     places = positions(window)
     assert len(places) >= 6  # probabilities, answer, rows in full, and the buttons below them
     window.unit("rushed").click()
@@ -136,7 +136,7 @@ def test_a_touch_reads_a_word_and_a_second_one_removes_it(visit: Visit) -> None:
 
 
 def test_a_slow_press_during_a_run_is_not_lost(visit: Visit) -> None:
-    window = visit(few=False, model="sst2", text="A wonderful cast that takes its time.")
+    window = visit(model="sst2", text="A wonderful cast that takes its time.")
     word = window.unit("wonderful")
     expect(word).to_be_visible()
     word.hover()
