@@ -138,7 +138,7 @@ class Trainings:
 
 @pytest.mark.slow
 @given(steps=STEPS)
-@settings(max_examples=max(1, settings.default.max_examples // 3))
+@settings(max_examples=max(1, settings.default.max_examples // 10))
 def test_trainings_survive_every_order(steps: list[tuple[str, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv(STORE_VARIABLE, folder)
