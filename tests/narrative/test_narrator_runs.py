@@ -14,7 +14,12 @@ from explainers.datasets.example import Example, InputImage, Splits
 from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.evaluation import narrator_runs, narrator_weights, tournament
-from explainers.evaluation.narrator_runs import NarratorEvaluation, evaluate_narrators, with_truths
+from explainers.evaluation.narrator_runs import (
+    NarratorEvaluation,
+    evaluate_fitted_narrators,
+    evaluate_narrators,
+    with_truths,
+)
 from explainers.evaluation.narrator_weights import NarratorEvaluationSpec, narrator_artifact
 from explainers.evaluation.narrators import NarratorRun, input_text, item_records
 from explainers.methods.narrator_specs import narrator_spec
@@ -84,6 +89,21 @@ def test_shipped_narrators_are_measured_and_every_sentence_is_written(
     test = {(example.text, example.pair) for example in splits.test}
     assert len({(row["text"], row["pair"]) for row in rows} & test) == 6
     assert "## 6." in (tmp_path / "out" / "examples.md").read_text()
+
+
+def test_an_evaluation_of_a_model_has_its_narrators_too(
+    model: FrozenModel, written: Written, pairs: list[Example]
+) -> None:
+    for method in ("cause_phi", "cause_tokens"):
+        written(method)
+    lines: list[str] = []
+    inputs = [Example(pair.text, pair.pair) for pair in pairs[:40:4]]
+    rows = evaluate_fitted_narrators(model, inputs, lines.append, draws=1)
+    assert [row["method"] for row in rows] == ["cause_phi", "cause_tokens"]
+    assert len(lines) == len(rows) + 1
+    assert all(0 <= row["agreement"]["mean"] <= 1 for row in rows)
+    assert all(row["bleu_4"] is None for row in rows)  # nobody has explained these pairs
+    assert evaluate_fitted_narrators(model, inputs[:1], lines.append) == []  # a counterfactual needs another class
 
 
 @pytest.mark.usefixtures("splits")

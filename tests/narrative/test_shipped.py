@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from explainers.datasets.example import Example
-from explainers.evaluation.narrator_runs import evaluate_fitted_narrators
 from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
@@ -94,19 +93,3 @@ def test_the_page_of_examples_is_linked_and_names_its_command() -> None:
     assert len(re.findall(r"\n## \d+\. ", page)) == 20
     assert json.loads((FOLDER / "evaluation.json").read_text(encoding="utf-8"))["command"] in page
     assert examples_page([], "x", ()).count("\n## ") == 0
-
-
-@pytest.mark.slow
-def test_an_evaluation_of_the_model_has_its_narrators_too(nli: FrozenModel) -> None:
-    pairs = json.loads((ROOT / "assets" / "pairs" / "nli.json").read_text(encoding="utf-8"))[15:18]
-    lines: list[str] = []
-    inputs = [Example(pair["premise"], pair["hypothesis"]) for pair in pairs]
-    rows = evaluate_fitted_narrators(nli, inputs, lines.append, draws=1)
-    runnable = runnable_narrators("nli", nli.version)
-    assert set(SHIPPED) - set(runnable) <= {"cause_phi_smollm2", "cause_smollm2"}
-    assert len(lines) == len(runnable) + 1
-    assert [row["method"] for row in rows] == list(runnable)
-    assert all(row["agreement"]["mean"] > 0.6 for row in rows)
-    assert all(row["bleu_4"] is None for row in rows)  # nobody has explained these pairs
-    alone = [Example("A dog runs.", "A dog runs.")]  # a counterfactual needs another class
-    assert evaluate_fitted_narrators(nli, alone, lines.append) == []
