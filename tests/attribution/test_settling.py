@@ -1,14 +1,8 @@
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from explainers import explain, load
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
 from explainers.attribution.mask_samples import (
@@ -108,23 +102,6 @@ def test_company_and_order_of_arrival_change_nothing(bert: FrozenModel, method: 
         with_company = method.attribute(pooled, encoding, 0)
         assert with_company.samples == alone.samples
         assert with_company.scores == pytest.approx(alone.scores, abs=1e-5)
-
-
-@pytest.mark.slow
-def test_another_process_settles_at_the_same_scores(hub_folder: Path) -> None:
-    """Where the pool's answers come in other batches and sets in another order."""
-    code = "import json; from explainers import explain, load; "
-    code += f"done = explain(load({str(hub_folder)!r}, device='cpu'), {TEXT!r}, methods=['lime', 'kernel_shap']); "
-    code += "rows = [r.attribution for r in done.results]; "
-    code += "print(json.dumps([[each.method, each.samples, each.scores] for each in rows]))"
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "2"}
-    lines = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=root, env=environment)
-    here = explain(load(str(hub_folder), device="cpu"), TEXT, methods=["kernel_shap"])
-    there = {method: (samples, scores) for method, samples, scores in json.loads(lines.stdout)}
-    samples, scores = there["kernel_shap"]
-    assert samples == here.results[0].attribution.samples
-    assert scores == pytest.approx(here.results[0].attribution.scores, abs=2e-4)
 
 
 def test_the_spread_is_as_large_as_the_error(bert: FrozenModel) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
+from explainers import explain, load
 from explainers.__main__ import COMMANDS, app
 from explainers.datasets.example import Example
 from explainers.evaluation import data_set
@@ -17,7 +18,6 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, applicable, default_methods, select
 from explainers.metrics.faithfulness import METRICS
 from explainers.models import catalog
-from explainers.models.bundle_cards import bundle_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.manifest import strict_json
 from explainers.results.settings import DEFAULT_SAMPLING
@@ -343,32 +343,29 @@ def test_from_the_shell_an_error_is_one_line_on_standard_error() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("sst2" not in bundle_names(), reason="the bundle sst2 is not in assets/bundles")
-def test_from_the_shell_the_real_model_answers_in_json() -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "explainers",
-        "explain",
-        "--model",
-        "sst2",
-        "--methods",
-        "lime,occlusion",
-        "--samples",
-        "50",
-        "--json",
-    ]
-    text = "A wonderful film. <b>naïve</b> 🎬"
+def test_from_the_shell_the_answer_is_that_of_this_process(hub_folder: Path) -> None:
+    """Its pool answers in other batches and its sets are in another order; methods settle at the same scores."""
+    text = "the film was not unwatchable , but a very <b>naïve</b> plot 🎬 !"
+    command = [sys.executable, "-m", "explainers", "explain", "--model", str(hub_folder), "--text", text]
+    command += ["--methods", "lime,kernel_shap", "--json"]
     result = subprocess.run(
-        [*command, "--text", text], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120, check=True
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "2"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=True,
     )
-    answer = json.loads(result.stdout)
-    assert answer["label"] == "positive"
-    for explanation in answer["explanations"]:
+    there = {explanation["method"]: explanation for explanation in json.loads(result.stdout)["explanations"]}
+    for explanation in there.values():
         assert [text[unit["start"] : unit["end"]] for unit in explanation["units"]] == [
             unit["text"] for unit in explanation["units"]
         ]
-    assert result.stderr == ""
+    here = explain(load(str(hub_folder), device="cpu"), text, methods=["kernel_shap"]).results[0].attribution
+    assert there["kernel_shap"]["samples"] == here.samples
+    assert there["kernel_shap"]["scores"] == pytest.approx(here.scores, abs=2e-4)
+    assert "Warning" not in result.stderr  # only the progress of reading a folder
 
 
 @pytest.fixture
