@@ -15,7 +15,7 @@ from explainers.datasets.text_sets import read_sst2
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.optimisation import accuracy
 from explainers.models.tasks import TASKS, Task, TrainingOptions, make_bundle
-from explainers.models.text import training
+from explainers.models.text import bundle, training
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
 from explainers.models.text.training import batches, make_text_bundle, randomly_masked, train
@@ -50,15 +50,20 @@ def test_uniform_masking_stands_in_the_command_of_the_card() -> None:
     assert "masking" not in training.command("sst2", TextModelRecipe())
 
 
-@pytest.mark.slow
+@pytest.fixture
+def small_base(base_files, monkeypatch) -> None:
+    """In place of the base weights, which take seconds and prove no more."""
+    for module in (training, bundle):
+        monkeypatch.setattr(module, "base_folder", lambda: base_files)
+
+
+@pytest.mark.usefixtures("small_base")
 @pytest.mark.parametrize("rank", [0, 2])
 def test_training_learns_to_tell_good_from_bad(tmp_path, rank) -> None:
-    train(
-        (GOOD + BAD, [], GOOD[:4] + BAD[:4]),
-        2,
-        TextModelRecipe(epochs=3, batch=8, learning_rate=3e-3 if rank else 3e-4, averaging=0.5, rank=rank),
-        tmp_path,
-    )
+    known = [f"{one} {{}} {two}" for one in ("the", "a", "very", "was") for two in ("film", "plot", "!", ",")]
+    texts = [Example(text.format(word), label=label) for text in known for label, word in enumerate(("bad", "good"))]
+    recipe = TextModelRecipe(epochs=20, batch=8, learning_rate=1e-2, averaging=0.5, rank=rank)
+    train((texts, [], texts[:8]), 2, recipe, tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert lines[-1]["validation"] == 1.0  # chance is one half
     names = set(load_file(tmp_path / "weights.safetensors"))
@@ -66,7 +71,7 @@ def test_training_learns_to_tell_good_from_bad(tmp_path, rank) -> None:
     assert not any("embeddings" in name for name in names)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("small_base")
 def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch) -> None:
     parts = (GOOD + BAD, [], GOOD[:2])
     train(parts, 2, RECIPE, tmp_path / "straight")
@@ -99,7 +104,7 @@ def yes_or_no(read) -> Task:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("small_base")
 def test_a_bundle_is_written_with_the_accuracies_of_what_it_holds(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = "text\tlabel\n" + "".join(f"{example.text}\t{example.label}\n" for example in GOOD + BAD)
