@@ -112,12 +112,12 @@ def test_embedded_models_offer_items(model: str) -> None:
         assert all(item.example.text for item in listed)
 
 
-@pytest.mark.slow
-def test_a_table_of_100_000_rows_becomes_a_project(annotation_store: Store) -> None:
-    content = "text\n" + "".join(f"A film number {number}.\n" for number in range(MOST_ITEMS))
+def test_a_large_table_becomes_a_project(annotation_store: Store) -> None:
+    rows = MOST_ITEMS // 5
+    content = "text\n" + "".join(f"A film number {number}.\n" for number in range(rows))
     read = read_items({"mine.csv": content.encode()}, ("text",))
     project = projects.create(annotation_store, ProjectSpec("Films", "small"), read.items, ANYBODY)
-    assert project.items == MOST_ITEMS
+    assert project.items == rows
 
 
 def test_the_archives_that_are_offered_are_those_that_are_read() -> None:
