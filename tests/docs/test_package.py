@@ -1,5 +1,6 @@
 """The package: what it depends on, and the wheel: two names, the models, no tests and no studies; it runs elsewhere."""
 
+import json
 import os
 import re
 import subprocess
@@ -19,13 +20,18 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FOR_STUDIES = {"optuna", "websockets"}
 LARGEST = 90_000_000  # bytes
-OPENED = """
-import sys
+USED = """
+import json, sys
 from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
+from explainers.__main__ import app
 from explainers.installation import ENTRY
+explained = CliRunner().invoke(app, ["explain", "--text", "A charming journey.", "--methods", "occlusion"])
+studied = CliRunner().invoke(app, ["study", "cards", "--check"])
 sys.path.insert(0, str(ENTRY.parent))  # as Streamlit does
 page = AppTest.from_file(str(ENTRY), default_timeout=120).run()
-sys.exit("; ".join(error.message for error in page.exception) or 0)
+commands = [[each.exit_code, each.stdout, each.stderr] for each in (explained, studied)]
+print(json.dumps([*commands, [error.message for error in page.exception]]))
 """
 
 
@@ -85,22 +91,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the content of the wheel, as site-packages has it."""
-    folder = tmp_path_factory.mktemp("site-packages")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    return folder
-
-
-def run_installed(installed: Path, elsewhere: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Python outside the repository, which sees the wheel's content and the installed libraries."""
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    command = [sys.executable, "-P", *arguments]
-    return subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.slow
 def test_the_wheel_has_two_names_and_the_models_but_no_tests_and_no_studies(wheel: Path) -> None:
     assert wheel.stat().st_size < LARGEST
@@ -117,21 +107,21 @@ def test_the_wheel_has_two_names_and_the_models_but_no_tests_and_no_studies(whee
 
 
 @pytest.mark.slow
-def test_installed_in_another_folder_it_explains(installed: Path, tmp_path: Path) -> None:
-    text = ("--text", "A charming journey.", "--methods", "occlusion")
-    result = run_installed(installed, tmp_path, "-m", "explainers", "explain", *text)
+def test_installed_in_another_folder_it_explains_opens_its_page_and_says_where_the_studies_are(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """In one process outside the repository, which sees the wheel's content, as site-packages has it."""
+    installed, elsewhere = tmp_path / "site-packages", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(installed)
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    command = [sys.executable, "-P", "-c", USED]
+    result = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    assert "sst2 predicts positive" in result.stdout
-
-
-@pytest.mark.slow
-def test_installed_in_another_folder_the_first_page_opens(installed: Path, tmp_path: Path) -> None:
-    result = run_installed(installed, tmp_path, "-c", OPENED)
-    assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.slow
-def test_the_installed_package_says_where_the_studies_are(installed: Path, tmp_path: Path) -> None:
-    result = run_installed(installed, tmp_path, "-m", "explainers", "study", "cards", "--check")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "in a checkout" in result.stderr
+    explained, studied, errors = json.loads(result.stdout)
+    assert explained[0] == 0, explained
+    assert "sst2 predicts positive" in explained[1]
+    assert studied[:2] == [2, ""]
+    assert "in a checkout" in studied[2]
+    assert errors == []
