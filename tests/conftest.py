@@ -35,6 +35,7 @@ from transformers import (
 from typer.testing import CliRunner
 
 from explainers.__main__ import app
+from explainers.attribution import solvex
 from explainers.commands import training as fit_module
 from explainers.datasets.images.sets import ImageFiles
 from explainers.installation import STORE_VARIABLE
@@ -301,6 +302,12 @@ def base_files(tmp_path: Path) -> Path:
     encoder.config.to_json_file(folder / "config.json")
     word_piece(PIECES).save(str(folder / "tokenizer.json"))
     return folder
+
+
+@pytest.fixture
+def narrow_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SolveX carries on two sets of each size: what holds for every method does not depend on how many."""
+    monkeypatch.setattr(solvex, "BEAM", 2)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.registry import named
 
+pytestmark = pytest.mark.usefixtures("narrow_search")
 TEXT = "the film was not unwatchable , but a very dull plot !"  # 12 units, 16 tokens with the special ones
 ODD = ["good", "!", "... , !", "xyzzy", "👍🏽 good", "cafe\u0301", "فيلم good שלום", "good good good", "a\x00b !"]
 ODD_AND_ERASURE = [(text, "mask") for text in ODD] + [

@@ -18,6 +18,7 @@ from explainers.models.multimodal.blending import Superpixels
 from explainers.models.multimodal.model import MultimodalModel
 from explainers.results.attribution import Attribution
 
+pytestmark = pytest.mark.usefixtures("narrow_search")
 TEXT = "is the cat red ?"  # 5 words
 PATCHES = 49
 

@@ -26,6 +26,7 @@ from explainers.results.attribution import Attribution
 from explainers.training.artifacts import own_folder
 from explainers.training.spec import FitSpec
 
+pytestmark = pytest.mark.usefixtures("narrow_search")
 UNITS = 3 + 16
 BLANK = Example("blue", image=InputImage.of(np.zeros((1, 1, 3), dtype=np.uint8)))
 READY = [entry for entry in applicable(METHODS, BLANK) if not entry.learns]
