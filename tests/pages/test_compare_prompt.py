@@ -76,9 +76,10 @@ def test_another_prompt_is_another_model(page: Page) -> None:
     assert page.at.text_area(key="prompt template").value == PROMPT.template
 
 
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
+def test_a_wrong_prompt_is_a_sentence_and_stays_in_its_field(page: Page) -> None:
+    before = page.state.controls.model
+    right = {"model": split_name(before)[0], "template": PROMPT.template, "words": "no = old\nyes = new"}
+    cases: list[tuple[dict[str, str], str]] = [
         ({"template": "the film was"}, "no slot {text}"),
         ({"words": "no = old"}, "2 to 100 classes"),
         ({"words": "no = old\nno = new"}, "The class 'no' comes twice"),
@@ -87,16 +88,14 @@ def test_another_prompt_is_another_model(page: Page) -> None:
         ({"model": "sst2"}, "'sst2' is a classifier and reads no prompt"),
         ({"model": " "}, "Name a language model"),
         ({"model": "/etc"}, "is not available"),
-    ],
-)
-def test_a_wrong_prompt_is_a_sentence_and_stays_in_its_field(page: Page, fields: dict[str, str], sentence: str) -> None:
-    before = page.state.controls.model
-    use(page, **fields)
-    assert sentence in problem(page)
-    for name, value in fields.items():
-        assert page.at.get_by_key(f"prompt {name}").value == value
-    assert page.state.controls.model == before
-    use(page, model=split_name(before)[0], template=PROMPT.template, words="no = old\nyes = new")
+    ]
+    for fields, sentence in cases:
+        use(page, **{**right, **fields})
+        assert sentence in problem(page), fields
+        for name, value in fields.items():
+            assert page.at.get_by_key(f"prompt {name}").value == value
+        assert page.state.controls.model == before
+    use(page, **right)
     assert not problem(page)
 
 
