@@ -48,10 +48,17 @@ DEFAULT = dict.fromkeys(METHODS)  # an address that names no methods
 
 
 class Page:
-    """The page in the hands of a person who waits for it; two quick methods unless the address says otherwise."""
+    """The page in the hands of a person who waits for it; two quick methods unless the address says otherwise.
 
-    def __init__(self, **address: str | None) -> None:
+    It is Compare, or that of the file `page`, which is opened at once with the session's state `held`.
+    """
+
+    def __init__(self, page: str = "", held: object = None, **address: str | None) -> None:
         self.at = AppTest.from_file(str(ENTRY), default_timeout=PATIENCE)
+        if page:
+            self.at.switch_page(page)
+        if held is not None:
+            self.at.session_state[type(held).__name__] = held
         for name, value in {**QUICK, **address}.items():
             if value is not None:
                 self.at.query_params[name] = value
@@ -164,10 +171,8 @@ class JobsPage:
     path = ""
 
     def __init__(self, opened: Callable[..., Page]) -> None:
-        self.page = opened()
+        self.page = opened(self.path)
         self.at = self.page.at
-        self.at.switch_page(self.path)
-        self.run()
 
     def run(self) -> Self:
         self.page.run()

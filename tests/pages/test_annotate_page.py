@@ -26,11 +26,8 @@ class Annotate:
     """The Annotate page in the hands of a person."""
 
     def __init__(self, opened: Opened, **held: Any) -> None:
-        self.page = opened()
+        self.page = opened("pages/annotate.py", AnnotateState(**held))
         self.at = self.page.at
-        self.at.session_state["AnnotateState"] = AnnotateState(**held)
-        self.at.switch_page("pages/annotate.py")
-        self.run()
 
     def run(self) -> "Annotate":
         self.page.run()

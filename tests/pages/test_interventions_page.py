@@ -49,10 +49,8 @@ class Interventions:
     """The page in the hands of a person."""
 
     def __init__(self, opened: Opened, **address: str | None) -> None:
-        self.page = opened(**address)
+        self.page = opened("pages/interventions.py", **address)
         self.at = self.page.at
-        self.at.switch_page("pages/interventions.py")
-        self.run()
 
     def run(self) -> "Interventions":
         self.at.run()
@@ -166,13 +164,12 @@ def test_all_neurons_make_the_base_the_source(page: Interventions) -> None:
     assert after == pytest.approx(before, abs=0.002)
 
 
-@pytest.mark.parametrize(
-    ("typed", "sentence"), [("a", "is not a neuron"), ("5-900", "from 0 to 127"), ("", "from 0 to 127")]
-)
-def test_bad_neurons_are_reported(page: Interventions, typed: str, sentence: str) -> None:
-    page.choose("which", "typed").choose("neurons", typed)
-    (error,) = page.errors
-    assert sentence in error
+def test_bad_neurons_are_reported(page: Interventions) -> None:
+    page.choose("which", "typed")
+    for typed, sentence in (("a", "is not a neuron"), ("5-900", "from 0 to 127"), ("", "from 0 to 127")):
+        page.choose("neurons", typed)
+        (error,) = page.errors
+        assert sentence in error
 
 
 def test_another_draw_and_another_narrator_are_another_intervention(page: Interventions) -> None:
