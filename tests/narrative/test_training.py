@@ -115,7 +115,7 @@ def test_the_class_is_learned_from_the_state(
     assert [
         stated_class(network.language.text(row), LABELS) for row in generate(network, NarratorInput(states))
     ] != classes
-    trained(network, head, items, tmp_path, replace(RECIPE, losses=losses, epochs=60))  # type: ignore[arg-type]
+    trained(network, head, items, tmp_path, replace(RECIPE, losses=losses, epochs=25))  # type: ignore[arg-type]
     assert stated(network, states) == classes
     every = [line["terms"] for line in lines(tmp_path) if "terms" in line]
     assert every[-1]["total"] < every[0]["total"]
