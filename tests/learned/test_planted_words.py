@@ -68,10 +68,10 @@ def distilbert(tmp_path_factory: pytest.TempPathFactory) -> FrozenModel:
 @pytest.mark.parametrize("method", RECIPES)
 def test_the_planted_words_are_found(distilbert: FrozenModel, tmp_path: Path, method: str) -> None:
     order = random.Random(1)
-    items = encode_for_learning(distilbert, [Example(drawn(order)[0]) for _ in range(240)])
-    training = fit(recipe_of(method, {}), distilbert, items[:180], items[180:200], tmp_path)
+    items = encode_for_learning(distilbert, [Example(drawn(order)[0]) for _ in range(160)])
+    training = fit(recipe_of(method, {}), distilbert, items[:100], items[100:120], tmp_path)
     assert not any("random orders" in warning for warning in training.warnings)
-    unseen = items[200:]
+    unseen = items[120:]
     scores = explained(training.recipe, training.module, distilbert, unseen)
     words = [item.encoding.units[ranking(row)[0]].text for item, row in zip(unseen, scores, strict=True)]
-    assert sum(word in (*GOOD, *BAD) for word in words) >= 30  # of 40; by chance about 6
+    assert sum(word in (*GOOD, *BAD) for word in words) >= 30  # of 40; by chance 6, and 37 with two seeds
