@@ -41,7 +41,7 @@ class Reading:
     items: int
 
 
-READINGS = {"vilt": Reading(False, 90, 32, 1.0, 100), "clip-mfb": Reading(True, 140, 24, 0.05, 120)}
+READINGS = {"vilt": Reading(False, 90, 16, 1.0, 60), "clip-mfb": Reading(True, 100, 16, 0.05, 80)}
 SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
     ("vilt", "aml"): {"epochs": 2, "learning_rate": 3e-3},
     ("vilt", "cimi"): {"epochs": 4},
@@ -119,11 +119,11 @@ def places(folder: Path, runs: Path, name: str, method: str, settings: dict[str,
 @pytest.mark.parametrize(("name", "method"), SETTINGS)
 def test_what_is_planted_comes_first(folders: dict[str, Path], tmp_path: Path, name: str, method: str) -> None:
     found = places(folders[name], tmp_path, name, method, SETTINGS[name, method])
-    assert sum(place == 1 for place, _ in found) >= 20  # of 30; by chance about 2
+    assert sum(place == 1 for place, _ in found) >= 10  # of 30; by chance about 2; at least 16 with either of two seeds
 
 
 @pytest.mark.slow
 def test_ciem_ranks_a_patch_of_clip_high(folders: dict[str, Path], tmp_path: Path) -> None:
     """It need not come first: CLIP reads the class from one token of the text and one of the image."""
-    found = places(folders["clip-mfb"], tmp_path, "clip-mfb", "ciem", {"epochs": 6, "learning_rate": 1e-3})
-    assert np.mean([place / count for place, count in found]) < 0.35  # by chance about 0.5
+    found = places(folders["clip-mfb"], tmp_path, "clip-mfb", "ciem", {"epochs": 6, "learning_rate": 2e-3})
+    assert np.mean([place / count for place, count in found]) < 0.35  # by chance 0.5; 0.22 and 0.09 with two seeds
