@@ -33,7 +33,7 @@ SCATTERED = Scene(
 
 @pytest.mark.parametrize("held_out", [True, False])
 def test_every_reason_of_the_generator_is_true_of_its_image_and_most_are_not_of_the_next(held_out: bool) -> None:
-    items = list(islice(generate_items(4000 + held_out, held_out=held_out), 300))
+    items = list(islice(generate_items(4000 + held_out, held_out=held_out), 150))
     reasons = [parse_reason(item.reason) for item in items]
     assert None not in reasons
     scenes = [recover_scene(draw(item.scene)) for item in items]

@@ -163,7 +163,7 @@ def test_every_mask_changes_the_answer_and_batches_give_what_single_masks_give(
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("erasure", ["mask", "blur", "delete", "zero"])
 def test_two_threads_give_what_one_gives(model: SceneModel, encoding: Encoding, erasure: Erasure) -> None:
-    keeps = np.random.default_rng(0).random((43, len(encoding.units))) < 0.6
+    keeps = np.random.default_rng(0).random((13, len(encoding.units))) < 0.6
     alone = model.probabilities(encoding, keeps, erasure)
     torch.set_num_threads(2)
     try:
