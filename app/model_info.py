@@ -18,7 +18,7 @@ from explainers.models.prompt import prompt_named, shipped_prompts, split_name
 from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.smollm2 import smollm2_folder, version_on_card
 from explainers.models.tasks import task_of
-from explainers.report.text import join_names, one_line
+from explainers.report.wording import join_names, one_line
 
 LABELS_NAMED, LONGEST_LABEL = 4, 24  # classes of a foreign model in a sentence, and characters of each
 

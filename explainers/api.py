@@ -26,8 +26,8 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
 from explainers.models.precision import checked_precision
 from explainers.report.document import fragment
-from explainers.report.text import duration
 from explainers.report.two_models import pair_fragment
+from explainers.report.wording import duration
 from explainers.results.comparison import Comparison, Comparisons
 from explainers.results.events import MethodResult
 from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings

@@ -466,7 +466,7 @@ def esnlive(tmp_path: Path) -> Callable[..., tuple[Path, ImageFiles]]:
 def as_typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], FitSpec]:
     """The training that the command line makes of the words `python -m explainers fit …`. Nothing is fitted, and the
     folder of the images need not be there."""
-    monkeypatch.setattr(fit_module, "image_files", lambda *_: None)
+    monkeypatch.setattr("explainers.commands.options.image_files", lambda *_: None)
 
     def parsed(words: Sequence[str]) -> FitSpec:
         specs: list[FitSpec] = []

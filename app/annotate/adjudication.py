@@ -11,45 +11,20 @@ from typing import Any, cast
 import streamlit as st
 
 from app import plain_text
-from app.annotate import session
-from app.annotate.decision_form import (
-    CHANGED,
-    INCOMPLETE,
-    LONGEST_SENTENCE,
-    Keep,
-    chosen_class,
-    decision_form,
-    moment,
-    show_input,
-    store_chosen,
-)
+from app.annotate import decision_form, payload, session
 from app.annotate.disputes import Dispute, OwnerDecision, histories, marks, title, values, words
-from app.annotate.payload import (
-    image,
-    prediction,
-    segments,
-    suggestion,
-)
 from app.annotate.projects import TITLES, Project
 from app.annotate.session import Adjudication, Reply, annotate_state, attempt
 from app.components import component, newest
 from app.session import put, sent_by, value_of
 from app.store import Store
+from explainers.annotations import records
 from explainers.annotations.judged import marked_units, marks_of
-from explainers.annotations.records import (
-    Answer,
-    Inspected,
-    Marked,
-    Several,
-    Task,
-    Verdict,
-    one_method_answers,
-)
 from explainers.errors import ExplanationError
-from explainers.report.text import one_line, visible
+from explainers.report.wording import one_line, visible
 
-DRAWN: tuple[Task, ...] = ("mark", "inspect")
-INSTRUCTIONS: dict[Task, str] = {
+DRAWN: tuple[records.Task, ...] = ("mark", "inspect")
+INSTRUCTIONS: dict[records.Task, str] = {
     "mark": "Take the answer and the marks of one person, or change them. ",
     "inspect": "Take one person's verdict on each suggestion, or your own. Change the marks to correct a suggestion. ",
 }
@@ -86,9 +61,9 @@ def _payload(adjudication: Adjudication, progress: dict[str, int]) -> dict[str, 
         "step": "",
         "progress": progress,
         "labels": list(prepared.names) if len(prepared.texts) > 1 else [""],
-        "segments": segments(prepared),
-        "image": image(state.item, prepared),
-        "prediction": prediction(prepared),
+        "segments": payload.segments(prepared),
+        "image": payload.image(state.item, prepared),
+        "prediction": payload.prediction(prepared),
         "classes": list(map(visible, adjudication.classes)),
         **drawn,
         "answered": _answered(adjudication, earlier[-1]) if earlier else None,
@@ -124,12 +99,12 @@ def _suggestions(dispute: Dispute) -> dict[str, Any]:
         "suggestions": [
             {
                 "letter": name,
-                "suggested": suggestion(maps[method]) if method in maps else [],
+                "suggested": payload.suggestion(maps[method]) if method in maps else [],
                 "people": [
                     {"name": person, **_verdict(dispute, single)}
                     for person, answer in dispute.answers.items()
-                    for single in one_method_answers(answer)
-                    if isinstance(single, Inspected) and single.method == method
+                    for single in records.one_method_answers(answer)
+                    if isinstance(single, records.Inspected) and single.method == method
                 ],
             }
             for name, method in titled(dispute).items()
@@ -137,7 +112,7 @@ def _suggestions(dispute: Dispute) -> dict[str, Any]:
     }
 
 
-def _verdict(dispute: Dispute, given: Inspected) -> dict[str, Any]:
+def _verdict(dispute: Dispute, given: records.Inspected) -> dict[str, Any]:
     if given.marked is None:
         return {"verdict": given.verdict}
     return {"verdict": given.verdict, "marked": sorted(marked_units(given.marked, dispute.state.prepared.encoding))}
@@ -155,11 +130,13 @@ def _answered(adjudication: Adjudication, decision: OwnerDecision) -> dict[str, 
     dispute = adjudication.dispute
     if dispute.task == "inspect":
         given = {
-            answer.method: answer for answer in one_method_answers(decision.answer) if isinstance(answer, Inspected)
+            answer.method: answer
+            for answer in records.one_method_answers(decision.answer)
+            if isinstance(answer, records.Inspected)
         }
         named = titled(dispute).items()
         return {"given": {name: _verdict(dispute, given[method]) for name, method in named if method in given}}
-    marked = decision.answer if isinstance(decision.answer, Marked) else Marked()
+    marked = decision.answer if isinstance(decision.answer, records.Marked) else records.Marked()
     units = sorted(marked_units(marked, dispute.state.prepared.encoding))
     label = _number(adjudication, dispute.state.own_class(decision.own_class))
     return {"marked": units, "origin": decision.origin, **({} if label is None else {"label": label})}
@@ -182,11 +159,11 @@ def decision_sent() -> None:
         known.store_decision(*read_decision(known, sent.get("answer") or {}))
         state.next_dispute()
     except (ExplanationError, AttributeError, KeyError, TypeError, ValueError) as error:
-        problem = str(error) if isinstance(error, ExplanationError) else INCOMPLETE
+        problem = str(error) if isinstance(error, ExplanationError) else decision_form.INCOMPLETE
         state.adjudication_reply = state.adjudication_reply._replace(problem=problem)
 
 
-def read_decision(adjudication: Adjudication, sent: Mapping[str, Any]) -> tuple[Answer, str, str]:
+def read_decision(adjudication: Adjudication, sent: Mapping[str, Any]) -> tuple[records.Answer, str, str]:
     """Return the answer, its origin and the class of its marks.
 
     Raises `ExplanationError`, or what a wrong type raises.
@@ -194,28 +171,30 @@ def read_decision(adjudication: Adjudication, sent: Mapping[str, Any]) -> tuple[
     dispute = adjudication.dispute
     if dispute.task == "mark":
         classes = adjudication.classes
-        own_class = classes[chosen_class(sent, len(classes))] if classes else ""
+        own_class = classes[decision_form.chosen_class(sent, len(classes))] if classes else ""
         return _marked(dispute, sent.get("marked", ())), str(sent.get("origin", "")), own_class
     given = tuple(_inspected(dispute, method, sent["given"][name]) for name, method in titled(dispute).items())
-    origins = (name for name, answer in dispute.answers.items() if set(given) <= set(one_method_answers(answer)))
-    return given[0] if len(given) == 1 else Several(given), next(origins, CHANGED), ""
+    origins = (
+        name for name, answer in dispute.answers.items() if set(given) <= set(records.one_method_answers(answer))
+    )
+    return given[0] if len(given) == 1 else records.Several(given), next(origins, decision_form.CHANGED), ""
 
 
-def _inspected(dispute: Dispute, method: str, sent: Mapping[str, Any]) -> Inspected:
-    verdict = cast(Verdict, str(sent["verdict"]))
-    return Inspected(method, verdict, _marked(dispute, sent["marked"]) if verdict == "correct" else None)
+def _inspected(dispute: Dispute, method: str, sent: Mapping[str, Any]) -> records.Inspected:
+    verdict = cast(records.Verdict, str(sent["verdict"]))
+    return records.Inspected(method, verdict, _marked(dispute, sent["marked"]) if verdict == "correct" else None)
 
 
-def _marked(dispute: Dispute, units: Any) -> Marked:
+def _marked(dispute: Dispute, units: Any) -> records.Marked:
     prepared = dispute.state.prepared
     return marks_of({int(unit) for unit in units} & set(range(len(prepared.units))), prepared.encoding)
 
 
 def sentence_form(
-    dispute: Dispute, earlier: Sequence[OwnerDecision], key: str, keep: Keep, after: Callable[[], None]
+    dispute: Dispute, earlier: Sequence[OwnerDecision], key: str, keep: decision_form.Keep, after: Callable[[], None]
 ) -> None:
     """Draw the form; `keep` gets the answer and its origin, then `after` is called."""
-    show_input(dispute)
+    decision_form.show_input(dispute)
     current = words(dispute.state, earlier[-1].answer) if earlier else {}
     for question, own in values(dispute).items():
         field = f"{key} {question}"
@@ -226,10 +205,16 @@ def sentence_form(
         plain_text.paragraph(plain_text.Bold(title(question)))
         plain_text.caption(f"Generated: {dispute.state.prepared.sentences.get(question, '–')}")
         _side_by_side(by_sentence, field)
-        st.text_area("Final sentence", key=field, max_chars=LONGEST_SENTENCE, placeholder=HELP, height="content")
+        st.text_area(
+            "Final sentence", key=field, max_chars=decision_form.LONGEST_SENTENCE, placeholder=HELP, height="content"
+        )
     label = "Replace the decision" if earlier else "Store the decision"
     st.button(
-        label, type="primary", key=f"store {key}", on_click=attempt, args=(store_chosen, dispute, key, keep, after)
+        label,
+        type="primary",
+        key=f"store {key}",
+        on_click=attempt,
+        args=(decision_form.store_chosen, dispute, key, keep, after),
     )
 
 
@@ -254,7 +239,7 @@ def _side_by_side(by_sentence: Mapping[str, Sequence[str]], field: str) -> None:
                 st.button("Take this sentence", key=f"take {field} {number}", on_click=put, args=(field, sentence))
 
 
-def adjudicate(store: Store, project: Project, differing: Mapping[Task, Sequence[Dispute]], by: str) -> None:
+def adjudicate(store: Store, project: Project, differing: Mapping[records.Task, Sequence[Dispute]], by: str) -> None:
     """Draw the chosen item on which people differ, by default the first one without a decision."""
     if not differing:
         st.caption(AGREED)
@@ -280,7 +265,7 @@ def _decide_one(store: Store, project: Project, listed: Mapping[str, Dispute], b
     if dispute.task in DRAWN:
         drawn_decision(adjudication, sum(map(bool, done.values())), len(done))
     else:
-        draw = sentence_form if dispute.task == "correct" else decision_form
+        draw = sentence_form if dispute.task == "correct" else decision_form.decision_form
         draw(
             dispute,
             adjudication.earlier,
@@ -311,7 +296,7 @@ def _chosen(listed: Mapping[str, Dispute], done: Mapping[str, tuple[OwnerDecisio
 
 def _history(adjudication: Adjudication) -> None:
     lines = [
-        f"Decision {number}: {moment(decision)}{_decided(adjudication.dispute, decision)}"
+        f"Decision {number}: {decision_form.moment(decision)}{_decided(adjudication.dispute, decision)}"
         for number, decision in enumerate(adjudication.earlier, start=1)
     ]
     if lines:

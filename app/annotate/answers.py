@@ -16,19 +16,8 @@ from app.annotate import people
 from app.annotate.projects import Project, locked
 from app.annotate.tables import DECIDED_BY, AnnotatorRow, AnswerRow, ItemRow, method_name
 from app.store import Store
+from explainers.annotations import records
 from explainers.annotations.record_json import answer_json, read_answer
-from explainers.annotations.records import (
-    Annotation,
-    Answer,
-    Corrected,
-    Inspected,
-    Ranked,
-    Rated,
-    Several,
-    Simulated,
-    Task,
-    one_method_answers,
-)
 from explainers.errors import ExplanationError
 
 LONGEST_COMMENT = 2_000  # characters
@@ -46,9 +35,9 @@ class Confirmation:
     """
 
     item: int
-    task: Task
+    task: records.Task
     version: int
-    answer: Answer | None
+    answer: records.Answer | None
     seconds: float = 0.0
     flagged: bool = False
     comment: str = ""
@@ -61,9 +50,9 @@ class Stored:
 
     id: int
     item: int
-    task: Task
+    task: records.Task
     version: int
-    answer: Answer | None
+    answer: records.Answer | None
     flagged: bool
     comment: str
     own_class: str = ""
@@ -126,7 +115,7 @@ def _settle(session: Session, project: Project, annotator: int, sent: Confirmati
         row.status = "done"
 
 
-def next_task(stored: Sequence[Stored], tasks: Sequence[Task]) -> Task | None:
+def next_task(stored: Sequence[Stored], tasks: Sequence[records.Task]) -> records.Task | None:
     """Return the first task without an answer."""
     answered = {annotation.task for annotation in stored if annotation.answer is not None}
     return next((task for task in tasks if task not in answered), None)
@@ -166,7 +155,7 @@ def skipped_items(store: Store, annotator: int) -> list[Stored]:
         return [_stored(row) for row in sorted(newest.values(), key=lambda row: row.id) if row.skipped]
 
 
-def annotations(store: Store, project: Project) -> tuple[Annotation, ...]:
+def annotations(store: Store, project: Project) -> tuple[records.Annotation, ...]:
     """Return everything that was confirmed in a project, all versions, in the order of confirmation."""
     query = (
         select(AnswerRow, ItemRow.name, AnnotatorRow.name)
@@ -179,9 +168,9 @@ def annotations(store: Store, project: Project) -> tuple[Annotation, ...]:
         return tuple(_annotation(project, *row) for row in session.execute(query))
 
 
-def _annotation(project: Project, row: AnswerRow, item: str, annotator: str) -> Annotation:
+def _annotation(project: Project, row: AnswerRow, item: str, annotator: str) -> records.Annotation:
     stored = _stored(row)
-    return Annotation(
+    return records.Annotation(
         project=project.spec.name,
         item=item,
         annotator=annotator,
@@ -197,7 +186,7 @@ def _annotation(project: Project, row: AnswerRow, item: str, annotator: str) -> 
     )
 
 
-def _versions(session: Session, item: int, annotator: int, task: Task) -> int:
+def _versions(session: Session, item: int, annotator: int, task: records.Task) -> int:
     query = select(func.max(AnswerRow.version)).where(
         AnswerRow.item == item, AnswerRow.annotator == annotator, AnswerRow.task == task
     )
@@ -226,21 +215,21 @@ def _values(project: Project, annotator: int, sent: Confirmation) -> dict[str, A
     }
 
 
-def imported(project: Project, annotator: int, given: Confirmation, annotation: Annotation) -> dict[str, Any]:
+def imported(project: Project, annotator: int, given: Confirmation, annotation: records.Annotation) -> dict[str, Any]:
     """Return the columns of a row, with the moment at which it was confirmed elsewhere."""
     return {**_values(project, annotator, given), "confirmed": annotation.confirmed}
 
 
 def _stored(row: AnswerRow) -> Stored:
-    task = cast(Task, row.task)
+    task = cast(records.Task, row.task)
     content: Any = json.loads(row.answer) if row.answer else None
     answer = read_answer(task, content) if content is not None else None
     return Stored(row.id, row.item, task, row.version, answer, row.flagged, row.comment, row.own_class)
 
 
-def usable(given: Sequence[Annotation]) -> tuple[tuple[Annotation, ...], tuple[str, ...]]:
+def usable(given: Sequence[records.Annotation]) -> tuple[tuple[records.Annotation, ...], tuple[str, ...]]:
     """Return the annotations that can be stored, and a sentence for each other one."""
-    kept: dict[tuple[str, str, str, int], Annotation] = {}
+    kept: dict[tuple[str, str, str, int], records.Annotation] = {}
     left_out: list[str] = []
     for annotation in given:
         key = (annotation.item, annotation.annotator, annotation.task, annotation.version)
@@ -254,7 +243,7 @@ def usable(given: Sequence[Annotation]) -> tuple[tuple[Annotation, ...], tuple[s
     return tuple(kept.values()), tuple(left_out)
 
 
-def _fault(annotation: Annotation) -> str:
+def _fault(annotation: records.Annotation) -> str:
     if annotation.annotator == DECIDED_BY and annotation.answer is None:
         return "it is an owner's decision without an answer."
     for method in _methods(annotation.answer):
@@ -265,13 +254,13 @@ def _fault(annotation: Annotation) -> str:
     return ""
 
 
-def _methods(answer: Answer | None) -> tuple[str, ...]:
+def _methods(answer: records.Answer | None) -> tuple[str, ...]:
     match answer:
-        case Ranked(methods=methods):
+        case records.Ranked(methods=methods):
             return methods
-        case Rated(scores=scores):
+        case records.Rated(scores=scores):
             return tuple(score.method for score in scores)
-        case Simulated() | Inspected() | Corrected() | Several():
-            return tuple(single.method for single in one_method_answers(answer))
+        case records.Simulated() | records.Inspected() | records.Corrected() | records.Several():
+            return tuple(single.method for single in records.one_method_answers(answer))
         case _:
             return ()

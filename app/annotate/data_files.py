@@ -16,22 +16,15 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from app.annotate import answers, projects
+from app.annotate import tables as store_tables
 from app.annotate.answers import Confirmation, usable
 from app.annotate.disputes import LONGEST_ORIGIN, origin_and_owner
 from app.annotate.projects import Project, ProjectSpec
-from app.annotate.tables import (
-    DECIDED_BY,
-    AnnotatorRow,
-    AnswerRow,
-    AssignmentRow,
-    DecisionRow,
-    ItemRow,
-)
 from app.login.gate import Account
 from app.store import Store
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import parse_items
-from explainers.annotations.formats.own import BadRow, Imported
+from explainers.annotations.formats.own_records import BadRow, Imported
 from explainers.annotations.record_json import answer_json
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets import tables
@@ -256,8 +249,8 @@ def create_with_annotations(
         project = projects.added(session, spec, items, account)
         fitting = [annotation for annotation in given if annotation.task in project.tasks]
         in_order = sorted(fitting, key=lambda one: (one.confirmed, one.version))
-        decided = [annotation for annotation in in_order if annotation.annotator == DECIDED_BY]
-        confirmed = [annotation for annotation in in_order if annotation.annotator != DECIDED_BY]
+        decided = [annotation for annotation in in_order if annotation.annotator == store_tables.DECIDED_BY]
+        confirmed = [annotation for annotation in in_order if annotation.annotator != store_tables.DECIDED_BY]
         if confirmed:
             _store(session, project, confirmed)
         if decided:
@@ -268,7 +261,7 @@ def create_with_annotations(
 def _store_decisions(session: Session, project: Project, given: Sequence[Annotation]) -> None:
     items = _numbers(session, project)
     rows = [
-        DecisionRow(
+        store_tables.DecisionRow(
             project=project.id,
             item=items[annotation.item],
             task=annotation.task,
@@ -287,14 +280,16 @@ def _store_decisions(session: Session, project: Project, given: Sequence[Annotat
 
 def _numbers(session: Session, project: Project) -> dict[str, int]:
     """Return the numbers of the items by their names."""
-    known = session.execute(select(ItemRow.name, ItemRow.id).where(ItemRow.project == project.id))
+    known = session.execute(
+        select(store_tables.ItemRow.name, store_tables.ItemRow.id).where(store_tables.ItemRow.project == project.id)
+    )
     return {name: number for name, number in known}
 
 
 def _store(session: Session, project: Project, given: Sequence[Annotation]) -> None:
     """Store the annotations in the order of confirmation."""
     names = dict.fromkeys(annotation.annotator for annotation in given)
-    rows = [AnnotatorRow(project=project.id, person=f"import {name}", name=name) for name in names]
+    rows = [store_tables.AnnotatorRow(project=project.id, person=f"import {name}", name=name) for name in names]
     session.add_all(rows)
     session.flush()
     people = {row.name: row.id for row in rows}
@@ -305,7 +300,7 @@ def _store(session: Session, project: Project, given: Sequence[Annotation]) -> N
         item, person = items[annotation.item], people[annotation.annotator]
         values.append(answers.imported(project, person, _confirmation(item, annotation), annotation))
         last[item, person] = annotation
-    session.execute(insert(AnswerRow), values)
+    session.execute(insert(store_tables.AnswerRow), values)
     _assign(session, project, last)
 
 
@@ -319,14 +314,14 @@ def _assign(session: Session, project: Project, last: Last) -> None:
             slot = taken[item] = taken[item] + 1
         status = "skipped" if newest.skipped else "done"
         rows.append({"item": item, "annotator": person, "slot": slot, "status": status})
-    session.execute(insert(AssignmentRow).execution_options(render_nulls=True), rows)  # else one by one
+    session.execute(insert(store_tables.AssignmentRow).execution_options(render_nulls=True), rows)  # else one by one
     by_count: dict[int, list[int]] = defaultdict(list)
     for item, count in taken.items():
         by_count[count].append(item)
     for count, listed in by_count.items():
         for start in range(0, len(listed), MOST_NAMED):
-            some = ItemRow.id.in_(listed[start : start + MOST_NAMED])
-            session.execute(update(ItemRow).where(some).values(taken=count))
+            some = store_tables.ItemRow.id.in_(listed[start : start + MOST_NAMED])
+            session.execute(update(store_tables.ItemRow).where(some).values(taken=count))
 
 
 def _confirmation(item: int, annotation: Annotation) -> Confirmation:

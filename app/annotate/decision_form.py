@@ -21,22 +21,8 @@ from app.annotate.payload import TaskQuestion, cells, image, prediction, segment
 from app.annotate.session import annotate_state, attempt
 from app.components import component, newest
 from app.session import value_of
+from explainers.annotations import records
 from explainers.annotations.judged import marks_of
-from explainers.annotations.records import (
-    READ_QUESTIONS,
-    Answer,
-    Corrected,
-    Inspected,
-    Marked,
-    OneMethod,
-    Ranked,
-    Rated,
-    Rating,
-    ReadReason,
-    Several,
-    Simulated,
-    Verdict,
-)
 from explainers.errors import ExplanationError
 from explainers.report.display_images import display_image
 
@@ -44,7 +30,7 @@ Card = dict[str, Any]
 HELP = "Rows without a difference are filled in. Choose one of the answers in the others, or another one."
 PLACES = "Rows without a difference are filled in. Give every map a place of its own; 1 is the most convincing one."
 CHANGED = "changed"  # the origin of a decision that is nobody's own answer
-Keep = Callable[[Answer, str], None]
+Keep = Callable[[records.Answer, str], None]
 LONGEST_SENTENCE = 2_000  # characters
 INCOMPLETE = "The answer did not arrive complete. Your work is still here. Confirm again."
 
@@ -139,7 +125,7 @@ def moment(decision: OwnerDecision) -> str:
     )
 
 
-def read_sent(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
+def read_sent(question: TaskQuestion, sent: Mapping[str, Any]) -> records.Answer:
     """Return the answer that the component sent; raises `ExplanationError` if it does not answer the question."""
     try:
         return _answer(question, sent)
@@ -162,7 +148,7 @@ def chosen_class(sent: Mapping[str, Any], classes: int) -> int:
     return label
 
 
-def _answer(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
+def _answer(question: TaskQuestion, sent: Mapping[str, Any]) -> records.Answer:
     letters = question.letters
     match question.task:
         case "mark":
@@ -170,48 +156,48 @@ def _answer(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
         case "rank":
             if sorted(sent["order"]) != sorted(letters):
                 raise ValueError(sent["order"])
-            return Ranked(tuple(letters[letter] for letter in sent["order"]))
+            return records.Ranked(tuple(letters[letter] for letter in sent["order"]))
         case "rate":
-            return Rated(
+            return records.Rated(
                 tuple(
-                    Rating(
+                    records.Rating(
                         letter, id, int(sent["scores"][letter]["relatedness"]), int(sent["scores"][letter]["fluency"])
                     )
                     for letter, id in letters.items()
                 )
             )
         case "read":
-            return ReadReason(**{question: sent["read"][question] for question in READ_QUESTIONS})
+            return records.ReadReason(**{question: sent["read"][question] for question in records.READ_QUESTIONS})
         case _:
             given = tuple(_of_method(question, id, sent["given"][letter]) for letter, id in letters.items())
-            return given[0] if len(given) == 1 else Several(given)
+            return given[0] if len(given) == 1 else records.Several(given)
 
 
-def _of_method(question: TaskQuestion, method: str, sent: Mapping[str, Any]) -> OneMethod:
+def _of_method(question: TaskQuestion, method: str, sent: Mapping[str, Any]) -> records.OneMethod:
     if question.task == "inspect":
         return _inspected(question, method, sent)
     if question.task == "correct":
         sentence = str(sent["sentence"]).strip()
         if not sentence:
             raise ValueError("no sentence")
-        return Corrected(method, sentence[:LONGEST_SENTENCE])
+        return records.Corrected(method, sentence[:LONGEST_SENTENCE])
     label = int(sent["label"])
     if not 0 <= label < len(question.prepared.labels):
         raise ValueError(label)
-    return Simulated(method, label)
+    return records.Simulated(method, label)
 
 
-def _inspected(question: TaskQuestion, method: str, sent: Mapping[str, Any]) -> Inspected:
-    verdict = cast(Verdict, str(sent["verdict"]))
+def _inspected(question: TaskQuestion, method: str, sent: Mapping[str, Any]) -> records.Inspected:
+    verdict = cast(records.Verdict, str(sent["verdict"]))
     if verdict != "correct":
-        return Inspected(method, verdict)
+        return records.Inspected(method, verdict)
     proposed = suggestion(question.prepared.maps[method])
     if sorted(map(int, sent["marked"])) == proposed:
         raise ValueError("nothing was corrected")
-    return Inspected(method, verdict, _marked(question, sent["marked"]))
+    return records.Inspected(method, verdict, _marked(question, sent["marked"]))
 
 
-def _marked(question: TaskQuestion, units: list[Any]) -> Marked:
+def _marked(question: TaskQuestion, units: list[Any]) -> records.Marked:
     numbers = {int(unit) for unit in units}
     if not numbers <= set(range(len(question.prepared.units))):
         raise IndexError(units)

@@ -17,35 +17,17 @@ from app.annotate.projects import Project, locked
 from app.annotate.results import AGREED, ItemState, uninfluenced
 from app.annotate.tables import DECIDED_BY, DecisionRow, method_name
 from app.store import Store
+from explainers.annotations import records
 from explainers.annotations.judged import answer_codes, marked_units
 from explainers.annotations.record_json import answer_json, read_answer
-from explainers.annotations.records import (
-    Annotation,
-    Answer,
-    Corrected,
-    Inspected,
-    Judgement,
-    Marked,
-    OneMethod,
-    Ranked,
-    Rated,
-    Rating,
-    ReadReason,
-    Several,
-    Simulated,
-    Task,
-    latest,
-    one_method_answers,
-    single_answers,
-)
 from explainers.errors import ExplanationError
 
 OVERTAKEN = "There is a newer decision on this item. Look at it, then decide again."
 BY = "decided by "  # in the comment of a download
 LONGEST_ORIGIN = 200  # characters
-Decided = tuple[int, Task]  # the number of the item, and the task
-DISPUTED: tuple[Task, ...] = (*AGREED, "correct")  # sentences have no agreement, but can differ
-READ_WORDS: dict[Judgement, str] = {"yes": "yes", "no": "no", "?": "cannot tell"}
+Decided = tuple[int, records.Task]  # the number of the item, and the task
+DISPUTED: tuple[records.Task, ...] = (*AGREED, "correct")  # sentences have no agreement, but can differ
+READ_WORDS: dict[records.Judgement, str] = {"yes": "yes", "no": "no", "?": "cannot tell"}
 INCOMPLETE = "Decide every row of the table."
 NO_SENTENCE = "Take or write a sentence in every field."
 
@@ -58,7 +40,7 @@ class OwnerDecision:
     without login. Marks are evidence for `own_class`, the name of a class.
     """
 
-    answer: Answer
+    answer: records.Answer
     origin: str
     by: str
     at: float
@@ -82,7 +64,7 @@ def histories(store: Store, project: Project) -> dict[Decided, tuple[OwnerDecisi
     result: dict[Decided, list[OwnerDecision]] = defaultdict(list)
     with store.read() as session:
         for row in session.scalars(query):
-            task = cast(Task, row.task)
+            task = cast(records.Task, row.task)
             answer = read_answer(task, json.loads(row.answer))
             result[row.item, task].append(OwnerDecision(answer, row.origin, row.decided_by, row.decided, row.own_class))
     return {key: tuple(value) for key, value in result.items()}
@@ -92,7 +74,7 @@ def decide(
     store: Store,
     project: Project,
     decided: Decided,
-    answer: Answer,
+    answer: records.Answer,
     origin: str,
     by: str = "",
     seen: int | None = None,
@@ -136,10 +118,10 @@ def _stored(session: Session, project: Project, decided: Decided) -> list[Decisi
 
 def as_annotations(
     project: Project, decisions: Mapping[Decided, Sequence[OwnerDecision]], items: Mapping[int, str]
-) -> list[Annotation]:
+) -> list[records.Annotation]:
     """Return decisions as an annotator's of their own, decision a version; `items` are the ids by number."""
     return [
-        Annotation(
+        records.Annotation(
             project.spec.name,
             items[item],
             DECIDED_BY,
@@ -165,8 +147,8 @@ class Dispute:
     """
 
     state: ItemState
-    task: Task
-    answers: Mapping[str, Answer]
+    task: records.Task
+    answers: Mapping[str, records.Answer]
     classes: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -175,11 +157,11 @@ class Dispute:
 
 
 def disputes(
-    tasks: Sequence[Task], states: Mapping[str, ItemState], annotations: Sequence[Annotation]
-) -> dict[Task, list[Dispute]]:
+    tasks: Sequence[records.Task], states: Mapping[str, ItemState], annotations: Sequence[records.Annotation]
+) -> dict[records.Task, list[Dispute]]:
     """Return by task where two people answered the same question differently; no tasks without such items."""
-    given: dict[tuple[str, Task], dict[str, Answer]] = {}
-    for annotation in latest(tuple(uninfluenced(annotations))):
+    given: dict[tuple[str, records.Task], dict[str, records.Answer]] = {}
+    for annotation in records.latest(tuple(uninfluenced(annotations))):
         if annotation.answer is not None and annotation.item in states:
             given.setdefault((annotation.item, annotation.task), {})[annotation.annotator] = annotation.answer
     answered = {
@@ -205,7 +187,9 @@ def marks(dispute: Dispute) -> dict[str, set[int]]:
     """Return the units that each person marked."""
     encoding = dispute.state.prepared.encoding
     return {
-        name: marked_units(answer, encoding) for name, answer in dispute.answers.items() if isinstance(answer, Marked)
+        name: marked_units(answer, encoding)
+        for name, answer in dispute.answers.items()
+        if isinstance(answer, records.Marked)
     }
 
 
@@ -218,20 +202,20 @@ def values(dispute: Dispute) -> dict[str, dict[str, str]]:
     return rows
 
 
-def words(state: ItemState, answer: Answer) -> dict[str, str]:
+def words(state: ItemState, answer: records.Answer) -> dict[str, str]:
     """Return the answer by question in words; different answers have different words."""
     result: dict[str, str] = {}
-    for single in single_answers(answer):
+    for single in records.single_answers(answer):
         match single:
-            case Simulated(method=method, label=label):
+            case records.Simulated(method=method, label=label):
                 result[method] = class_name(state, label)
-            case Inspected(method=method, verdict=verdict, marked=marked):
+            case records.Inspected(method=method, verdict=verdict, marked=marked):
                 result[method] = verdict if marked is None else f"{verdict}: {marked_words(state, marked)}"
-            case Corrected(method=method, sentence=sentence):
+            case records.Corrected(method=method, sentence=sentence):
                 result[method] = sentence.strip()
-            case ReadReason() as read:
+            case records.ReadReason() as read:
                 result |= {question: READ_WORDS[judged] for question, judged in read.judgements.items()}
-            case Ranked() | Rated():
+            case records.Ranked() | records.Rated():
                 result |= {question: f"{code:.0f}" for question, code in answer_codes(single).items()}
     return result
 
@@ -241,7 +225,7 @@ def class_name(state: ItemState, label: int) -> str:
     return labels[label] if 0 <= label < len(labels) else f"class {label}"
 
 
-def marked_words(state: ItemState, marked: Marked) -> str:
+def marked_words(state: ItemState, marked: records.Marked) -> str:
     units = state.prepared.units
     return " | ".join(units[unit].text for unit in sorted(marked_units(marked, state.prepared.encoding))) or "none"
 
@@ -260,7 +244,7 @@ def title(question: str) -> str:
 def options(dispute: Dispute, question: str) -> list[str]:
     """Return what can be decided about a question of a task with a form, people's own answers first."""
     given = list(dict.fromkeys(values(dispute)[question].values()))
-    every: dict[Task, list[str]] = {
+    every: dict[records.Task, list[str]] = {
         "simulate": list(dispute.state.prepared.labels),
         "rate": list("12345"),
         "read": list(READ_WORDS.values()),
@@ -269,7 +253,7 @@ def options(dispute: Dispute, question: str) -> list[str]:
     return list(dict.fromkeys([*given, *every[dispute.task]]))
 
 
-def decided_answer(dispute: Dispute, chosen: Mapping[str, str | None]) -> Answer:
+def decided_answer(dispute: Dispute, chosen: Mapping[str, str | None]) -> records.Answer:
     """Return the answer that the words make.
 
     Raises `ExplanationError` where one is missing, or a place is given twice.
@@ -280,32 +264,34 @@ def decided_answer(dispute: Dispute, chosen: Mapping[str, str | None]) -> Answer
     if dispute.task == "rank":
         if sorted(complete.values(), key=int) != [str(place + 1) for place in range(len(complete))]:
             raise ExplanationError("Give every map a place of its own.")
-        return Ranked(tuple(sorted(complete, key=lambda question: int(complete[question]))))
+        return records.Ranked(tuple(sorted(complete, key=lambda question: int(complete[question]))))
     if dispute.task == "read":
         judged = {word: judgement for judgement, word in READ_WORDS.items()}
-        return ReadReason(**{question: judged[word] for question, word in complete.items()})
+        return records.ReadReason(**{question: judged[word] for question, word in complete.items()})
     if dispute.task == "rate":
         return _ratings(complete)
     single = tuple(_single(dispute, method, word) for method, word in complete.items())
-    return single[0] if len(single) == 1 else Several(single)
+    return single[0] if len(single) == 1 else records.Several(single)
 
 
-def _ratings(chosen: Mapping[str, str]) -> Rated:
+def _ratings(chosen: Mapping[str, str]) -> records.Rated:
     methods = list(dict.fromkeys(question.rpartition(": ")[0] for question in chosen))
 
     def score(method: str, scale: str) -> int:
         return int(chosen[f"{method}: {scale}"])
 
-    ratings = (Rating(method, method, score(method, "relatedness"), score(method, "fluency")) for method in methods)
-    return Rated(tuple(ratings))
+    ratings = (
+        records.Rating(method, method, score(method, "relatedness"), score(method, "fluency")) for method in methods
+    )
+    return records.Rated(tuple(ratings))
 
 
-def _single(dispute: Dispute, method: str, word: str) -> OneMethod:
+def _single(dispute: Dispute, method: str, word: str) -> records.OneMethod:
     """Return people's own answer of these words, or a new one."""
     for answer in dispute.answers.values():
-        for single in one_method_answers(answer):
+        for single in records.one_method_answers(answer):
             if words(dispute.state, single) == {method: word}:
                 return single
     if dispute.task == "correct":
-        return Corrected(method, word)
-    return Simulated(method, dispute.state.prepared.labels.index(word))
+        return records.Corrected(method, word)
+    return records.Simulated(method, dispute.state.prepared.labels.index(word))

@@ -17,19 +17,9 @@ from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
 from app.annotate.session import Reply, annotate_state
 from app.store import Store
+from explainers.annotations import records
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
 from explainers.annotations.opinions import marks_archive, marks_csv, marks_name
-from explainers.annotations.records import (
-    Annotation,
-    Answer,
-    Corrected,
-    Inspected,
-    Item,
-    Ranked,
-    Rated,
-    Several,
-    Simulated,
-)
 from explainers.errors import ExplanationError
 
 OWN = "own annotations"
@@ -51,7 +41,7 @@ def downloads(store: Store, project: Project) -> None:
         return
     st.subheader("Download", anchor=False)
 
-    def everything() -> tuple[list[Item], list[Annotation]]:
+    def everything() -> tuple[list[records.Item], list[records.Annotation]]:
         known = items.all_items(store, project.id)
         return [item for _, item, _ in known.values()], all_annotations(store, project, known)
 
@@ -79,7 +69,7 @@ def own_download(store: Store, project: Project, annotator: int) -> None:
             )
 
 
-def own_work(store: Store, project: Project, annotator: int) -> tuple[list[Item], list[Annotation]]:
+def own_work(store: Store, project: Project, annotator: int) -> tuple[list[records.Item], list[records.Annotation]]:
     """Return what this person may download: the items without their reasons' writers, and the own annotations."""
     name = people.names(store, project.id)[annotator]
     mine = [annotation for annotation in answers.annotations(store, project) if annotation.annotator == name]
@@ -89,7 +79,9 @@ def own_work(store: Store, project: Project, annotator: int) -> tuple[list[Item]
     return listed, [without_names(annotation, project) for annotation in mine] if project.hides_methods else mine
 
 
-def _buttons(kind: str, project: Project, content: Callable[[], tuple[list[Item], list[Annotation]]]) -> None:
+def _buttons(
+    kind: str, project: Project, content: Callable[[], tuple[list[records.Item], list[records.Annotation]]]
+) -> None:
     """Draw a button per format; a file is made when its button is pressed."""
     with st.container(horizontal=True):
         for export in EXPORTS:
@@ -107,7 +99,7 @@ def _marks(kind: str, name: str, content: Callable[[], bytes]) -> None:
     st.download_button("Marks of reasons", content, name, key=f"download {kind} marks", on_click="ignore", help=MARKS)
 
 
-def without_writer(item: Item) -> Item:
+def without_writer(item: records.Item) -> records.Item:
     """Return the item as its readers may have it."""
     return replace(item, reason=replace(item.reason, writer="")) if item.reason is not None else item
 
@@ -117,32 +109,34 @@ def _ending(format: ExportFormat) -> str:
     return format.suffix if format.suffix == f".{format.id}" else f"-{format.id}{format.suffix}"
 
 
-def _file(format: ExportFormat, content: Callable[[], tuple[list[Item], list[Annotation]]]) -> bytes:
+def _file(format: ExportFormat, content: Callable[[], tuple[list[records.Item], list[records.Annotation]]]) -> bytes:
     return format.write(*content())
 
 
-def all_annotations(store: Store, project: Project, known: Mapping[str, tuple[int, Item, object]]) -> list[Annotation]:
+def all_annotations(
+    store: Store, project: Project, known: Mapping[str, tuple[int, records.Item, object]]
+) -> list[records.Annotation]:
     """Return everybody's annotations, and all decisions as versions of an annotator of their own."""
     names = {number: name for name, (number, _, _) in known.items()}
     return [*answers.annotations(store, project), *as_annotations(project, histories(store, project), names)]
 
 
-def without_names(annotation: Annotation, project: Project) -> Annotation:
+def without_names(annotation: records.Annotation, project: Project) -> records.Annotation:
     """Return the annotations with stand-in names in place of the methods'."""
     return replace(annotation, answer=_without_names(annotation.answer, project.salt))
 
 
-def _without_names(answer: Answer | None, salt: str) -> Answer | None:
+def _without_names(answer: records.Answer | None, salt: str) -> records.Answer | None:
     match answer:
-        case Ranked(methods=methods):
-            return Ranked(tuple(payload.alias(id, salt) for id in methods))
-        case Rated(scores=scores):
-            return Rated(tuple(replace(score, method=payload.alias(score.method, salt)) for score in scores))
-        case Several(answers=several):
-            return Several(
+        case records.Ranked(methods=methods):
+            return records.Ranked(tuple(payload.alias(id, salt) for id in methods))
+        case records.Rated(scores=scores):
+            return records.Rated(tuple(replace(score, method=payload.alias(score.method, salt)) for score in scores))
+        case records.Several(answers=several):
+            return records.Several(
                 tuple(replace(annotation, method=payload.alias(annotation.method, salt)) for annotation in several)
             )
-        case Simulated() | Inspected() | Corrected():
+        case records.Simulated() | records.Inspected() | records.Corrected():
             return replace(answer, method=payload.alias(answer.method, salt))
         case _:
             return answer

@@ -25,7 +25,7 @@ from app.model_pool import ModelPool
 from app.server import edge
 from app.store import Store
 from explainers.errors import ExplanationError
-from explainers.report.text import counted
+from explainers.report.wording import counted
 
 NAMES = "Names, one per line"
 NAMES_HELP = "A pseudonym for each person, such as A1. It stands in every download."

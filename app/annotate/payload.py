@@ -27,26 +27,13 @@ from app.annotate.answers import Stored
 from app.annotate.items import Prepared, PreparedMap
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.tables import method_name
-from explainers.annotations.formats.own import class_number
+from explainers.annotations import records
+from explainers.annotations.formats.own_records import class_number
 from explainers.annotations.judged import marked_units
-from explainers.annotations.records import (
-    Corrected,
-    Inspected,
-    Item,
-    Marked,
-    OneMethod,
-    Ranked,
-    Rated,
-    ReadReason,
-    Several,
-    Simulated,
-    Task,
-    one_method_answers,
-)
 from explainers.models.inputs.encoding import Encoding
 from explainers.report.colours import colour, strengths, strongest
 from explainers.report.display_images import display_image
-from explainers.report.text import visible
+from explainers.report.wording import visible
 from explainers.results.attribution import ranking, top_count
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -54,7 +41,7 @@ MOST_CLASSES = 8  # that a sentence names
 THICKEST = 5  # pixels of a map's underline
 SUGGESTED = 20  # percent of the units that are suggested, from the top, those that support the class
 COLOURS = "Blue supports its answer, orange opposes it; violet is strong in either direction."
-INSTRUCTIONS: dict[Task, str] = {
+INSTRUCTIONS: dict[records.Task, str] = {
     "mark": "{question} Then press the {units} from which your answer follows, or drag across them. With the "
     "keyboard: arrows move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
     "simulate": "The colours show which {units} mattered to the model, by one method in each map. " + COLOURS,
@@ -88,7 +75,11 @@ GUIDE: dict[str, tuple[str, str, str]] = {  # question, when it is a yes, and an
         "“the hypothesis is true” no",
     ),
 }
-PREDICTION_HIDDEN: tuple[Task, ...] = ("mark", "simulate", "read")  # in which the model's answer would influence people
+PREDICTION_HIDDEN: tuple[records.Task, ...] = (
+    "mark",
+    "simulate",
+    "read",
+)  # in which the model's answer would influence people
 
 
 def shuffled(methods: Sequence[str], salt: str, *about: object) -> tuple[str, ...]:
@@ -118,9 +109,9 @@ class TaskQuestion:
     project: Project
     annotator: int
     item_number: int
-    item: Item
+    item: records.Item
     prepared: Prepared
-    task: Task
+    task: records.Task
     version: int
 
     @property
@@ -203,7 +194,7 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
     }
 
 
-def instruction(task: Task, prepared: Prepared) -> str:
+def instruction(task: records.Task, prepared: Prepared) -> str:
     """Return what to do, in the words of this input."""
     names = list(map(visible, prepared.labels))
     named = 1 < len(names) <= MOST_CLASSES
@@ -213,7 +204,7 @@ def instruction(task: Task, prepared: Prepared) -> str:
     return INSTRUCTIONS[task].format(question=question, units=units)
 
 
-def reason(item: Item) -> dict[str, Any] | None:
+def reason(item: records.Item) -> dict[str, Any] | None:
     """Return the reason that is read, without its writer, and what is asked about it; None where there is none."""
     if item.reason is None:
         return None
@@ -243,7 +234,7 @@ def segments(prepared: Prepared) -> list[list[tuple[str, int]]]:
     return result
 
 
-def image(item: Item, prepared: Prepared) -> dict[str, Any] | None:
+def image(item: records.Item, prepared: Prepared) -> dict[str, Any] | None:
     """Return `src`, `width`, `height`, and `patches` by unit number; None for a text."""
     if item.example.image is None:
         return None
@@ -283,20 +274,22 @@ def _answered(question: TaskQuestion, stored: Stored | None) -> dict[str, Any] |
     letters = {id: letter for letter, id in question.letters.items()}
     encoding = question.prepared.encoding
     match stored.answer if stored is not None else None:
-        case Marked() as marked:
+        case records.Marked() as marked:
             units = sorted(marked_units(marked, encoding))
             own = class_number(stored.own_class, question.classes) if stored is not None else None
             return {"marked": units, "none": not units, **({} if own is None else {"label": own})}
-        case Simulated() | Inspected() | Corrected() | Several() as answer:
+        case records.Simulated() | records.Inspected() | records.Corrected() | records.Several() as answer:
             given = {
-                letters[single.method]: single for single in one_method_answers(answer) if single.method in letters
+                letters[single.method]: single
+                for single in records.one_method_answers(answer)
+                if single.method in letters
             }
             return {"given": {letter: _given(single, encoding) for letter, single in given.items()}}
-        case Ranked(methods=methods):
+        case records.Ranked(methods=methods):
             return {"order": _known(methods, letters)}
-        case ReadReason() as read:
+        case records.ReadReason() as read:
             return {"read": read.judgements}
-        case Rated(scores=scores):
+        case records.Rated(scores=scores):
             return {
                 "scores": {
                     letters[score.method]: {"relatedness": score.relatedness, "fluency": score.fluency}
@@ -308,11 +301,11 @@ def _answered(question: TaskQuestion, stored: Stored | None) -> dict[str, Any] |
             return None
 
 
-def _given(answer: OneMethod, encoding: Encoding) -> dict[str, Any]:
+def _given(answer: records.OneMethod, encoding: Encoding) -> dict[str, Any]:
     match answer:
-        case Simulated(label=label):
+        case records.Simulated(label=label):
             return {"label": label}
-        case Inspected(verdict=verdict, marked=changed):
+        case records.Inspected(verdict=verdict, marked=changed):
             corrected = {"marked": sorted(marked_units(changed, encoding))} if changed is not None else {}
             return {"verdict": verdict, **corrected}
         case _:

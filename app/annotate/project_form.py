@@ -12,16 +12,6 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import data_files, projects
-from app.annotate.data_files import (
-    SUFFIXES,
-    Files,
-    ReadItems,
-    by_name,
-    check_sizes,
-    create_with_annotations,
-    read_items,
-    splits,
-)
 from app.annotate.preparation import Preparer
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
 from app.annotate.session import annotate_state
@@ -35,7 +25,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
-from explainers.report.text import counted
+from explainers.report.wording import counted
 from explainers.training.artifacts import check_fitted, runnable_narrators
 
 QUESTIONS: dict[Task, str] = {
@@ -86,7 +76,7 @@ class TaskChoice:
     maps_to_rank: int
 
 
-def choose_tasks(model: str, info: ModelInfo, read: ReadItems) -> TaskChoice:
+def choose_tasks(model: str, info: ModelInfo, read: data_files.ReadItems) -> TaskChoice:
     """Draw the tasks, and of what they need only what was chosen asks for."""
     runnable = runnable_narrators(model, info.version)
     offered = {spec.name: spec.id for spec in NARRATORS if spec.id in runnable}
@@ -101,7 +91,7 @@ def choose_tasks(model: str, info: ModelInfo, read: ReadItems) -> TaskChoice:
     return TaskChoice(tasks, methods, narrators, per_item or 1, to_rank)
 
 
-def impossible(info: ModelInfo, read: ReadItems, *, narrators: bool) -> dict[Task, str]:
+def impossible(info: ModelInfo, read: data_files.ReadItems, *, narrators: bool) -> dict[Task, str]:
     """Return the tasks that a model and the items cannot serve, each with the reason.
 
     `narrators`: whether one is fitted to the model.
@@ -212,7 +202,7 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
             **asdict(asked),
         )
         with st.spinner("Storing the items"):
-            made = create_with_annotations(store, spec, read.items, read.annotations, account)
+            made = data_files.create_with_annotations(store, spec, read.items, read.annotations, account)
     except ExplanationError as error:
         with problem:
             plain_text.error(str(error))
@@ -225,7 +215,7 @@ def _source(model: str) -> str:
     return chosen if chosen == FILES else f"{model}: {chosen}"
 
 
-def _data(model: str, info: ModelInfo) -> ReadItems:
+def _data(model: str, info: ModelInfo) -> data_files.ReadItems:
     offered = (*data_files.sources(model, info.generator_noun), FILES)
     if value_of("project data") not in offered:
         put("project data", offered[0])
@@ -237,7 +227,7 @@ def _data(model: str, info: ModelInfo) -> ReadItems:
         count = int(st.number_input("How many", 1, data_files.MOST_GENERATED, 40, key="project generated"))
     items = _embedded(model, chosen or "", info.labels, info.generator_noun, count)
     st.caption(f"{counted(len(items), 'item')}.")
-    return ReadItems(items)
+    return data_files.ReadItems(items)
 
 
 @st.cache_resource(show_spinner="Reading the examples", max_entries=4)
@@ -246,10 +236,10 @@ def _embedded(model: str, source: str, labels: tuple[str, ...], noun: str, count
     return tuple(data_files.embedded_items(model, source, labels, noun, count))
 
 
-def _files(info: ModelInfo) -> ReadItems:
+def _files(info: ModelInfo) -> data_files.ReadItems:
     given = st.file_uploader(
         "Files",
-        type=[suffix.removeprefix(".") for suffix in SUFFIXES],
+        type=[suffix.removeprefix(".") for suffix in data_files.SUFFIXES],
         accept_multiple_files=True,
         key="project files",
         max_upload_size=MEGABYTES,
@@ -257,33 +247,33 @@ def _files(info: ModelInfo) -> ReadItems:
     )
     st.caption(FORMATS)
     if not given:
-        return ReadItems()
+        return data_files.ReadItems()
     try:
-        check_sizes([file.size for file in given])
-        files = by_name([(file.name, file.getvalue()) for file in given])
+        data_files.check_sizes([file.size for file in given])
+        files = data_files.by_name([(file.name, file.getvalue()) for file in given])
         parts = _splits(files)
         split = st.selectbox("Part", parts, key="project part") if parts else ""
         read = _read(files, info.input_names, info.labels, info.multimodal, split or "")
     except ExplanationError as error:
         plain_text.error(str(error))
-        return ReadItems()
+        return data_files.ReadItems()
     _summary(read)
     return read
 
 
 @st.cache_data(show_spinner="Reading the files", max_entries=2, scope="session")
 def _read(
-    files: Files, input_names: tuple[str, ...], classes: tuple[str, ...], multimodal: bool, split: str
-) -> ReadItems:
-    return read_items(files, input_names, classes, multimodal=multimodal, split=split)
+    files: data_files.Files, input_names: tuple[str, ...], classes: tuple[str, ...], multimodal: bool, split: str
+) -> data_files.ReadItems:
+    return data_files.read_items(files, input_names, classes, multimodal=multimodal, split=split)
 
 
 @st.cache_data(show_spinner=False, max_entries=2, scope="session")
-def _splits(files: Files) -> tuple[str, ...]:
-    return splits(files)
+def _splits(files: data_files.Files) -> tuple[str, ...]:
+    return data_files.splits(files)
 
 
-def _summary(read: ReadItems) -> None:
+def _summary(read: data_files.ReadItems) -> None:
     came = f", with {counted(len(read.annotations), 'annotation')}" if read.annotations else ""
     st.caption(f"{counted(len(read.items), 'item')}{came}.")
     if read.left_out:

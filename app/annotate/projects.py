@@ -9,16 +9,7 @@ from typing import Any, cast
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
-from app.annotate.tables import (
-    AnnotatorRow,
-    AnswerRow,
-    AssignmentRow,
-    DecisionRow,
-    InviteRow,
-    ItemRow,
-    PassRow,
-    ProjectRow,
-)
+from app.annotate import tables as store_tables
 from app.login.gate import Account
 from app.store import Store
 from explainers.annotations.record_json import item_line
@@ -152,7 +143,7 @@ def added(session: Session, spec: ProjectSpec, items: Sequence[Item], account: A
     if len(items) > MOST_ITEMS:
         raise DataUnavailable(f"A project has at most {MOST_ITEMS:,} items; these are {len(items):,}.")
     names = _unique_names(items)
-    row = ProjectRow(
+    row = store_tables.ProjectRow(
         owner=account.id,
         name=spec.name.strip(),
         model=spec.model,
@@ -169,7 +160,7 @@ def added(session: Session, spec: ProjectSpec, items: Sequence[Item], account: A
     session.add(row)
     session.flush()
     session.execute(
-        insert(ItemRow),
+        insert(store_tables.ItemRow),
         [
             {"project": row.id, "number": number, "name": name, "content": item_line(replace(item, id=name))}
             for number, (name, item) in enumerate(zip(names, items, strict=True))
@@ -181,24 +172,26 @@ def added(session: Session, spec: ProjectSpec, items: Sequence[Item], account: A
 def projects(store: Store, account: Account) -> list[Project]:
     """Return the projects of an account, the newest first."""
     with store.read() as session:
-        counted: Any = session.execute(select(ItemRow.project, func.count()).group_by(ItemRow.project))
+        counted: Any = session.execute(
+            select(store_tables.ItemRow.project, func.count()).group_by(store_tables.ItemRow.project)
+        )
         counts = dict(iter(counted))
-        rows = session.scalars(select(ProjectRow).order_by(ProjectRow.id.desc()))
+        rows = session.scalars(select(store_tables.ProjectRow).order_by(store_tables.ProjectRow.id.desc()))
         return [_project(row, counts.get(row.id, 0)) for row in rows if account.may_see(row.owner)]
 
 
 def project(store: Store, number: int) -> Project | None:
     """Return the project; None where it was deleted."""
     with store.read() as session:
-        row = session.get(ProjectRow, number)
-        count = session.scalar(select(func.count()).where(ItemRow.project == number)) or 0
+        row = session.get(store_tables.ProjectRow, number)
+        count = session.scalar(select(func.count()).where(store_tables.ItemRow.project == number)) or 0
         return _project(row, count) if row is not None else None
 
 
 def open_results(store: Store, number: int) -> None:
     """Let the owner see everybody's work from now on, and which method is which."""
     with store.begin() as session:
-        row = session.get(ProjectRow, number, with_for_update=True)
+        row = session.get(store_tables.ProjectRow, number, with_for_update=True)
         if row is not None and row.opened is None:
             row.opened = time.time()
 
@@ -207,21 +200,27 @@ def remove(store: Store, number: int) -> None:
     """Delete the project with everything that was confirmed in it."""
     with store.begin() as session:
         locked(session, number)
-        people = select(AnnotatorRow.id).where(AnnotatorRow.project == number)
-        invites = select(InviteRow.id).where(InviteRow.project == number)
-        session.execute(delete(AssignmentRow).where(AssignmentRow.annotator.in_(people)))
-        session.execute(delete(PassRow).where(PassRow.invite.in_(invites)))
-        for table in (AnswerRow, DecisionRow, InviteRow, AnnotatorRow, ItemRow):
+        people = select(store_tables.AnnotatorRow.id).where(store_tables.AnnotatorRow.project == number)
+        invites = select(store_tables.InviteRow.id).where(store_tables.InviteRow.project == number)
+        session.execute(delete(store_tables.AssignmentRow).where(store_tables.AssignmentRow.annotator.in_(people)))
+        session.execute(delete(store_tables.PassRow).where(store_tables.PassRow.invite.in_(invites)))
+        for table in (
+            store_tables.AnswerRow,
+            store_tables.DecisionRow,
+            store_tables.InviteRow,
+            store_tables.AnnotatorRow,
+            store_tables.ItemRow,
+        ):
             session.execute(delete(table).where(table.project == number))
-        session.execute(delete(ProjectRow).where(ProjectRow.id == number))
+        session.execute(delete(store_tables.ProjectRow).where(store_tables.ProjectRow.id == number))
 
 
-def locked(session: Session, number: int) -> ProjectRow | None:
+def locked(session: Session, number: int) -> store_tables.ProjectRow | None:
     """Return the project's row; until the transaction that writes ends, nobody else gets an item of it."""
-    return session.get(ProjectRow, number, with_for_update=True)
+    return session.get(store_tables.ProjectRow, number, with_for_update=True)
 
 
-def _project(row: ProjectRow, items: int) -> Project:
+def _project(row: store_tables.ProjectRow, items: int) -> Project:
     narrators = tuple(id for id in row.methods if id in NARRATORS.ids)
     spec = ProjectSpec(
         row.name,

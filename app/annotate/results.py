@@ -11,37 +11,13 @@ import numpy as np
 from app.annotate.items import Prepared
 from app.annotate.payload import PREDICTION_HIDDEN
 from app.annotate.projects import ORDER, TITLES, Project
+from explainers.annotations import judged, opinions, records
 from explainers.annotations.agreement import AgreementValue, of_items, of_pairs, overall
-from explainers.annotations.formats.own import class_number
-from explainers.annotations.judged import (
-    ORDINAL,
-    JudgedItem,
-    judged_answers,
-    judged_classes,
-    judged_item,
-)
-from explainers.annotations.opinions import (
-    JUDGED,
-    Correlation,
-    judged_question,
-    mean_preferences,
-    preference_follows,
-    preferences,
-)
-from explainers.annotations.records import (
-    Annotation,
-    Inspected,
-    Item,
-    Marked,
-    Simulated,
-    Task,
-    latest,
-    single_answers,
-)
+from explainers.annotations.formats.own_records import class_number
 from explainers.metrics.bootstrap import Interval, mean_interval
 
 FAITHFULNESS = "aopc_c"  # comprehensiveness
-AGREED: tuple[Task, ...] = ("mark", "simulate", "read", "rank", "rate", "inspect")
+AGREED: tuple[records.Task, ...] = ("mark", "simulate", "read", "rank", "rate", "inspect")
 OWN_CLASS = "People's own answer"
 SAME_CLASS = "Marks are compared where two people gave the same answer to an item: {same:,} of {pairs:,} pairs."
 ONE_PERSON = "one person: no agreement"
@@ -57,9 +33,9 @@ class ItemState:
     """
 
     number: int
-    item: Item
+    item: records.Item
     prepared: Prepared
-    marks: Mapping[str, Marked]
+    marks: Mapping[str, records.Marked]
     classes: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -84,7 +60,7 @@ class ItemState:
 class TaskAgreement:
     """How far people agree on one task: `title` is on what, `note` a sentence about what is compared."""
 
-    task: Task
+    task: records.Task
     title: str
     overall: tuple[AgreementValue, ...]
     pairs: Mapping[tuple[str, str], tuple[AgreementValue, ...]]
@@ -92,19 +68,19 @@ class TaskAgreement:
     note: str = ""
 
 
-def uninfluenced(annotations: Sequence[Annotation]) -> list[Annotation]:
+def uninfluenced(annotations: Sequence[records.Annotation]) -> list[records.Annotation]:
     """Return annotations without marks and guesses confirmed after a later task of that item had shown more.
 
     It shows more as soon as the answer before it is confirmed: where the project has a later task, the first answer
     counts.
     """
     asked = {annotation.task for annotation in annotations}
-    first: dict[tuple[str, str, Task], float] = {}
+    first: dict[tuple[str, str, records.Task], float] = {}
     for annotation in annotations:
         key = (annotation.item, annotation.annotator, annotation.task)
         first[key] = min(annotation.confirmed, first.get(key, annotation.confirmed))
 
-    def influenced(annotation: Annotation) -> bool:
+    def influenced(annotation: records.Annotation) -> bool:
         place = ORDER.index(annotation.task)
         if annotation.task not in PREDICTION_HIDDEN or not asked & set(ORDER[place + 1 :]):
             return False
@@ -116,7 +92,7 @@ def uninfluenced(annotations: Sequence[Annotation]) -> list[Annotation]:
 
 
 def item_states(
-    items: Mapping[str, tuple[int, Item, Prepared | None]], annotations: Sequence[Annotation]
+    items: Mapping[str, tuple[int, records.Item, Prepared | None]], annotations: Sequence[records.Annotation]
 ) -> dict[str, ItemState]:
     """Return the items that are prepared, by id."""
     states = {
@@ -124,10 +100,10 @@ def item_states(
         for name, (number, item, prepared) in items.items()
         if prepared is not None
     }
-    marks: dict[str, dict[str, Marked]] = defaultdict(dict)
+    marks: dict[str, dict[str, records.Marked]] = defaultdict(dict)
     classes: dict[str, dict[str, str]] = defaultdict(dict)
-    for annotation in latest(tuple(uninfluenced(annotations))):
-        if annotation.task == "mark" and isinstance(annotation.answer, Marked) and annotation.item in states:
+    for annotation in records.latest(tuple(uninfluenced(annotations))):
+        if annotation.task == "mark" and isinstance(annotation.answer, records.Marked) and annotation.item in states:
             marks[annotation.item][annotation.annotator] = annotation.answer
             classes[annotation.item][annotation.annotator] = states[annotation.item].own_class(annotation.own_class)
     return {
@@ -136,7 +112,7 @@ def item_states(
 
 
 def agreements(
-    project: Project, states: Mapping[str, ItemState], annotations: Sequence[Annotation]
+    project: Project, states: Mapping[str, ItemState], annotations: Sequence[records.Annotation]
 ) -> list[TaskAgreement]:
     """Return the agreement on every task that at least two people answered for the same item.
 
@@ -149,17 +125,19 @@ def agreements(
     ]
     if "read" in project.tasks:
         listed += [
-            _agreement("read", f"{TITLES['read']}: {question}", judged_question(uninfluenced(annotations), question))
-            for question in JUDGED
+            _agreement(
+                "read", f"{TITLES['read']}: {question}", opinions.judged_question(uninfluenced(annotations), question)
+            )
+            for question in opinions.JUDGED
         ]
     if "mark" in project.tasks:
-        classes = judged_classes({name: state.classes for name, state in states.items()})
+        classes = judged.judged_classes({name: state.classes for name, state in states.items()})
         listed.insert(0, _agreement("mark", OWN_CLASS, classes))
     return [result for result in listed if result is not None]
 
 
 def without_agreement(
-    project: Project, agreed: Sequence[TaskAgreement], annotations: Sequence[Annotation]
+    project: Project, agreed: Sequence[TaskAgreement], annotations: Sequence[records.Annotation]
 ) -> list[dict[str, object]]:
     """Return a row per answered task without agreement: the numbers of items and people, and why there is none."""
     known, rows = {agreement.task for agreement in agreed}, []
@@ -174,11 +152,13 @@ def without_agreement(
     return rows
 
 
-def _agreement(task: Task, title: str, judged: tuple[JudgedItem, ...], note: str = "") -> TaskAgreement | None:
-    if not any(len(item.codes) > 1 for item in judged):
+def _agreement(
+    task: records.Task, title: str, items: tuple[judged.JudgedItem, ...], note: str = ""
+) -> TaskAgreement | None:
+    if not any(len(item.codes) > 1 for item in items):
         return None
-    ordinal = task in ORDINAL
-    values = overall(judged, ordinal=ordinal), of_pairs(judged), of_items(judged, ordinal=ordinal)
+    ordinal = task in judged.ORDINAL
+    values = overall(items, ordinal=ordinal), of_pairs(items), of_items(items, ordinal=ordinal)
     return TaskAgreement(task, title, *values, note)
 
 
@@ -189,22 +169,24 @@ def _note(states: Mapping[str, ItemState]) -> str:
     return SAME_CLASS.format(same=same, pairs=len(pairs)) if pairs else ""
 
 
-def judged_of(task: Task, states: Mapping[str, ItemState], annotations: Sequence[Annotation]) -> tuple[JudgedItem, ...]:
+def judged_of(
+    task: records.Task, states: Mapping[str, ItemState], annotations: Sequence[records.Annotation]
+) -> tuple[judged.JudgedItem, ...]:
     if task != "mark":
-        return judged_answers(uninfluenced(annotations), task)
+        return judged.judged_answers(uninfluenced(annotations), task)
     return tuple(
-        judged_item(state.item, state.marks, state.prepared.encoding, state.classes)
+        judged.judged_item(state.item, state.marks, state.prepared.encoding, state.classes)
         for state in states.values()
         if state.marks
     )
 
 
-def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
+def preferred(annotations: Sequence[records.Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
     """Return per method the mean place in rankings, best first, and the mean faithfulness of its ranked maps, over
     items."""
     rows: list[dict[str, object]] = []
-    ranked, values = mean_preferences(annotations, "rank"), faithfulness(states)
-    for preference in preferences(annotations, "rank"):
+    ranked, values = opinions.mean_preferences(annotations, "rank"), faithfulness(states)
+    for preference in opinions.preferences(annotations, "rank"):
         method = preference.method
         known = [
             values[item][method] for item, own in ranked.items() if method in own and method in values.get(item, {})
@@ -221,8 +203,10 @@ def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]
     return rows
 
 
-def follows_faithfulness(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> Correlation:
-    return preference_follows(mean_preferences(annotations, "rank"), faithfulness(states))
+def follows_faithfulness(
+    annotations: Sequence[records.Annotation], states: Mapping[str, ItemState]
+) -> opinions.Correlation:
+    return opinions.preference_follows(opinions.mean_preferences(annotations, "rank"), faithfulness(states))
 
 
 def faithfulness(states: Mapping[str, ItemState]) -> dict[str, dict[str, float]]:
@@ -237,11 +221,11 @@ def faithfulness(states: Mapping[str, ItemState]) -> dict[str, dict[str, float]]
     }
 
 
-def ratings(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
+def ratings(annotations: Sequence[records.Annotation]) -> list[dict[str, object]]:
     """Return per narrator the mean relatedness and fluency, with intervals over items."""
     rows: dict[str, dict[str, object]] = defaultdict(dict)
     for kind in ("relatedness", "fluency"):
-        for preference in preferences(annotations, kind):
+        for preference in opinions.preferences(annotations, kind):
             rows[preference.method] |= {
                 "ratings": preference.judgements,
                 "items": preference.interval.texts,
@@ -250,12 +234,12 @@ def ratings(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
     return [{"method": method, **row} for method, row in rows.items()]
 
 
-def simulations(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
+def simulations(annotations: Sequence[records.Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
     """Return per method how often people guessed the model's answer from its map: the mean over items."""
     right: ByMethod = defaultdict(lambda: defaultdict(list))
-    for annotation in latest(tuple(uninfluenced(annotations))):
-        for answer in single_answers(annotation.answer):
-            if isinstance(answer, Simulated) and annotation.item in states:
+    for annotation in records.latest(tuple(uninfluenced(annotations))):
+        for answer in records.single_answers(annotation.answer):
+            if isinstance(answer, records.Simulated) and annotation.item in states:
                 right[answer.method][annotation.item].append(answer.label == states[annotation.item].prepared.label)
     return [
         {"method": method, "guesses": sum(map(len, own.values())), "items": len(own), "right": _over_items(own)}
@@ -268,13 +252,13 @@ def _over_items(values: Mapping[str, Sequence[bool]]) -> Interval:
     return mean_interval(np.array([np.mean(own) for own in values.values()]))
 
 
-def verdicts(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
+def verdicts(annotations: Sequence[records.Annotation]) -> list[dict[str, object]]:
     """Return per method how often its suggestion was accepted, corrected and rejected, and the share accepted."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"accept": 0, "correct": 0, "reject": 0})
     accepted: ByMethod = defaultdict(lambda: defaultdict(list))
-    for annotation in latest(tuple(annotations)):
-        for answer in single_answers(annotation.answer):
-            if isinstance(answer, Inspected):
+    for annotation in records.latest(tuple(annotations)):
+        for answer in records.single_answers(annotation.answer):
+            if isinstance(answer, records.Inspected):
                 counts[answer.method][answer.verdict] += 1
                 accepted[answer.method][annotation.item].append(answer.verdict == "accept")
     return [

@@ -25,7 +25,7 @@ from explainers.annotations.agreement import AgreementValue
 from explainers.annotations.opinions import HOLDS, DifferentUnits, ReasonShares
 from explainers.annotations.records import Annotation
 from explainers.metrics.bootstrap import Interval
-from explainers.report.text import decimals, one_line
+from explainers.report.wording import decimals, one_line
 
 FEWEST = 10  # items from which an interval says enough
 PEOPLE = (

@@ -19,14 +19,8 @@ from app.annotate.projects import Project
 from app.annotate.results import ItemState, TaskAgreement, faithfulness
 from app.annotate.tables import AnswerRow, DecisionRow, ProjectRow
 from app.store import Store
+from explainers.annotations import opinions
 from explainers.annotations.judged import marked_units
-from explainers.annotations.opinions import (
-    Correlation,
-    DifferentUnits,
-    ReasonShares,
-    reason_shares,
-    right_for_other_reasons,
-)
 from explainers.annotations.records import Annotation, Marked, Task
 from explainers.metrics.bootstrap import mean_interval
 from explainers.metrics.plausibility import PLAUSIBILITY, Truth, is_defined
@@ -127,10 +121,10 @@ def against_people(states: Mapping[str, ItemState], gold: Gold, methods: Sequenc
     return rows
 
 
-def other_reasons(states: Mapping[str, ItemState], gold: Gold) -> list[tuple[ItemState, str, DifferentUnits]]:
+def other_reasons(states: Mapping[str, ItemState], gold: Gold) -> list[tuple[ItemState, str, opinions.DifferentUnits]]:
     """Return right answers for reasons other than people's: the item, and the method with the most faithful map."""
     faithful = {name: max(own, key=lambda id: own[id]) for name, own in faithfulness(states).items() if own}
-    listed = right_for_other_reasons(
+    listed = opinions.right_for_other_reasons(
         {name: set(np.flatnonzero(marks.truth).tolist()) for name, marks in gold.items()},
         {name: states[name].prepared.maps[method].scores for name, method in faithful.items()},
         {name: state.prepared.label for name, state in states.items()},
@@ -147,12 +141,12 @@ class ShownResults:
     states: Mapping[str, ItemState]
     agreements: list[TaskAgreement]
     preferred: Rows
-    follows: Correlation
+    follows: opinions.Correlation
     simulations: Rows
     ratings: Rows
     verdicts: Rows
     disputes: dict[Task, list[Dispute]]
-    reasons: tuple[ReasonShares, ...] = ()
+    reasons: tuple[opinions.ReasonShares, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -161,7 +155,7 @@ class GoldResults:
 
     support: Support
     against_people: Rows
-    other_reasons: list[tuple[ItemState, str, DifferentUnits]]
+    other_reasons: list[tuple[ItemState, str, opinions.DifferentUnits]]
 
 
 def revision(store: Store, project: int) -> Revision:
@@ -193,7 +187,7 @@ def _computed(salt: str, at: Revision, _store: Store, _project: Project) -> Show
         results.ratings(annotations),
         results.verdicts(annotations),
         disputes.disputes(_project.tasks, states, annotations),
-        reason_shares([item for _, item, _ in answered.values()], results.uninfluenced(annotations)),
+        opinions.reason_shares([item for _, item, _ in answered.values()], results.uninfluenced(annotations)),
     )
 
 

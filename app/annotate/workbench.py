@@ -6,15 +6,9 @@ from typing import Any
 import streamlit as st
 
 from app import plain_text
-from app.annotate import answers, items, people
+from app.annotate import answers, intermission, items, people
 from app.annotate.answers import Confirmation, Stored
 from app.annotate.decision_form import read_class, read_sent
-from app.annotate.intermission import (
-    finished,
-    own_download,
-    skip_button,
-    wait,
-)
 from app.annotate.payload import PREDICTION_HIDDEN, TaskQuestion, payload
 from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
@@ -44,12 +38,12 @@ def annotate(store: Store, preparer: Preparer, project: Project, annotator: int)
     item = revisited.item if revisited is not None else people.current_item(store, project.id, annotator)
     preparer.want(people.upcoming(store, project.id, annotator, project.spec.overlap, AHEAD))
     if item is None:
-        finished(store, project, annotator)
+        intermission.finished(store, project, annotator)
         return
     question = _question(store, preparer, project, annotator, item, revisited)
     if question is None:
         preparer.want([item])
-        wait(store, preparer, project, annotator, item)
+        intermission.wait(store, preparer, project, annotator, item)
         return
     _ask(store, project, question, revisited)
 
@@ -86,7 +80,7 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
     undo_from = revisited.id if revisited is not None else None
     if not question.possible:
         st.info(NO_REASON if question.task == "read" else NOT_POSSIBLE)
-        skip_button(store, project, question.annotator, question.item_number)
+        intermission.skip_button(store, project, question.annotator, question.item_number)
         return
     around: dict[str, Any] = {
         "step": f"step {tasks.index(question.task) + 1} of {len(tasks)}" if len(tasks) > 1 else "",
@@ -101,7 +95,7 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
     state.shows_item = True
     _draw(content)
     if done.done:
-        own_download(store, project, question.annotator)
+        intermission.own_download(store, project, question.annotator)
 
 
 def shown() -> bool:

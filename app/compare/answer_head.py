@@ -17,7 +17,7 @@ from app.compare.score_sheet import labels, segments
 from app.compare.state import NO_OTHER, PREDICTED, compare_state
 from explainers.evaluation.names import RANDOM
 from explainers.report import answer as wording
-from explainers.report.text import decimals, escaped, holding_clauses, name_of_units, one_line, plural, target_name
+from explainers.report.wording import decimals, escaped, holding_clauses, name_of_units, one_line, plural, target_name
 from explainers.results.answer import Answer, ErasureEffect, Units
 from explainers.results.comparison import Comparison
 

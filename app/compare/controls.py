@@ -28,7 +28,7 @@ from explainers.methods.spec import MethodSpec
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.precision import PRECISIONS, Precision
 from explainers.models.smollm2 import PACKAGE_SIZE, get_smollm2
-from explainers.report.text import duration
+from explainers.report.wording import duration
 from explainers.results.settings import UNTIL_SETTLED, Settings
 from explainers.training.artifacts import available_artifacts, not_fitted, runnable_narrators, waiting_narrators
 

@@ -18,18 +18,7 @@ from app.compare.state import compare_state
 from app.session import put, value_of
 from explainers.comparison.duel import Pair, can_duel
 from explainers.methods.registry import method_spec
-from explainers.report.text import (
-    decimals,
-    escaped,
-    join_names,
-    name_of_units,
-    number,
-    one_line,
-    plural,
-    quoted_among,
-    target_name,
-    the_class,
-)
+from explainers.report import wording
 from explainers.results.events import Duel, DuelSide
 from explainers.results.settings import RANDOM_ORDERS
 
@@ -77,9 +66,9 @@ def duel_html(run: Run, methods: Pair | None, duel: Duel | None, sentence: str, 
     hidden = "" if methods is not None or run.active else ' class="duel-none" aria-hidden="true"'
     head = _row("duel-head", "", '<span role="columnheader">without them</span>', "with only them", header=True)
     return (
-        f'{STYLE}<div class="duel"><p class="duel-sentence" role="status">{escaped(sentence)}</p>'
+        f'{STYLE}<div class="duel"><p class="duel-sentence" role="status">{wording.escaped(sentence)}</p>'
         f'<div role="table" aria-label="Duel"{hidden}>{head}{"".join(rows)}{_random(run, duel)}</div>'
-        f'<p class="duel-note">{escaped(problem or _note(run, duel))}</p></div>'
+        f'<p class="duel-note">{wording.escaped(problem or _note(run, duel))}</p></div>'
     )
 
 
@@ -121,28 +110,28 @@ def _random(run: Run, duel: Duel | None) -> str:
 
 
 def _who(name: str, units: str) -> str:
-    return f'<b>{escaped(name)}</b><span title="{escaped(units)}">{escaped(units)}</span>'
+    return f'<b>{wording.escaped(name)}</b><span title="{wording.escaped(units)}">{wording.escaped(units)}</span>'
 
 
 def _units(run: Run, side: DuelSide) -> str:
-    return join_names([quoted_among(run.comparison(), unit) for unit in side.units])
+    return wording.join_names([wording.quoted_among(run.comparison(), unit) for unit in side.units])
 
 
 def _bar(p: float, full: float) -> str:
     """p, and a line at p of the whole input."""
     return (
         f'<span class="duel-track"><i style="width: {100 * p:.1f}%"></i>'
-        f'<s style="left: {100 * full:.1f}%"></s></span><span class="duel-p">{decimals(p)}</span>'
+        f'<s style="left: {100 * full:.1f}%"></s></span><span class="duel-p">{wording.decimals(p)}</span>'
     )
 
 
 def _note(run: Run, duel: Duel | None) -> str:
     if duel is None:
         return ""
-    label = target_name(run.comparison().decision)
+    label = wording.target_name(run.comparison().decision)
     return (
-        f"Bars: probability of {label}. Line: with all units, {decimals(duel.full)}. Test: the ends of "
-        f"{RANDOM_ORDERS} random orders are as far apart with p = {number(duel.p)}."
+        f"Bars: probability of {label}. Line: with all units, {wording.decimals(duel.full)}. Test: the ends of "
+        f"{RANDOM_ORDERS} random orders are as far apart with p = {wording.number(duel.p)}."
     )
 
 
@@ -217,7 +206,7 @@ def chosen_pair(methods: list[str], pair: Pair | None) -> tuple[Pair | None, str
     first, _, second = address.partition(".")
     if first in methods and second in methods:
         return (first, second), ""
-    return default, f"The address asks for the duel “{one_line(address)}”, which is not possible here."
+    return default, f"The address asks for the duel “{wording.one_line(address)}”, which is not possible here."
 
 
 def _boxes(methods: list[str], chosen: Pair | None, pair: Pair | None, *, disabled: bool) -> None:
@@ -272,10 +261,11 @@ def duel_sentence(comparison: "Comparison", duel: Duel) -> str:
     random = random_units(comparison, len(sides[0].units))
     return (
         f"{name} ranks {texts[0]} high, {other} ranks {texts[1]} high. Which does the model need more? "
-        f"p({target_name(comparison.decision)}) is {decimals(duel.full)}. "
-        f"Without {texts[0]} it is {decimals(sides[0].removed)}{flips[0]}. "
-        f"Without {texts[1]} it is {decimals(sides[1].removed)}{flips[1]}. "
-        f"Without {random} it is {decimals(float(np.mean(duel.random_removed)))}{mean}. {_result(comparison, duel)}"
+        f"p({wording.target_name(comparison.decision)}) is {wording.decimals(duel.full)}. "
+        f"Without {texts[0]} it is {wording.decimals(sides[0].removed)}{flips[0]}. "
+        f"Without {texts[1]} it is {wording.decimals(sides[1].removed)}{flips[1]}. "
+        f"Without {random} it is {wording.decimals(float(np.mean(duel.random_removed)))}{mean}. "
+        f"{_result(comparison, duel)}"
     )
 
 
@@ -287,31 +277,31 @@ def _flips(comparison: "Comparison", duel: Duel, side: DuelSide) -> bool:
 
 def random_units(comparison: "Comparison", count: int) -> str:
     """ "a random word", "two random patches"."""
-    unit = name_of_units(comparison.decision)
-    return f"{NUMBERS[count]} random {unit if count == 1 else plural(unit)}"
+    unit = wording.name_of_units(comparison.decision)
+    return f"{NUMBERS[count]} random {unit if count == 1 else wording.plural(unit)}"
 
 
 def no_duel_sentence(comparison: "Comparison", methods: tuple[str, str]) -> str:
     """Why there is no duel between two methods."""
-    units = plural(name_of_units(comparison.decision))
+    units = wording.plural(wording.name_of_units(comparison.decision))
     if methods[0] == methods[1]:
         return "A duel needs two different methods."
     for method in methods:
         if not can_duel(comparison, method):
-            asked = f"{the_class(comparison.decision)}{target_name(comparison.decision)}"
+            asked = f"{wording.the_class(comparison.decision)}{wording.target_name(comparison.decision)}"
             return f"{_name(method)} gives no ranking for {asked}, so there is no duel."
-    names = join_names([_name(method) for method in methods])
+    names = wording.join_names([_name(method) for method in methods])
     return f"{names} rank the same {units} highest, so removing a few {units} cannot tell them apart."
 
 
 def _side_in_words(comparison: "Comparison", side: DuelSide) -> str:
-    return join_names([quoted_among(comparison, unit) for unit in side.units])
+    return wording.join_names([wording.quoted_among(comparison, unit) for unit in side.units])
 
 
 def _result(comparison: "Comparison", duel: Duel) -> str:
-    units = plural(name_of_units(comparison.decision))
+    units = wording.plural(wording.name_of_units(comparison.decision))
     if duel.winner is not None:
-        seldom = f"random {units} seldom differ by as much (p = {number(duel.p)})"
+        seldom = f"random {units} seldom differ by as much (p = {wording.number(duel.p)})"
         return f"So the evidence supports {_name(duel.winner)}: {seldom}."
     first, second = (side.removed for side in duel.sides)
     if min(first, second) >= float(np.mean(duel.random_removed)):
@@ -319,7 +309,7 @@ def _result(comparison: "Comparison", duel: Duel) -> str:
     elif abs(first - second) <= HARDLY:
         why = "the two sides hardly differ"
     else:
-        why = f"random {units} differ by as much too often (p = {number(duel.p)})"
+        why = f"random {units} differ by as much too often (p = {wording.number(duel.p)})"
     return f"Not decided with up to three {units} per side: {why}."
 
 

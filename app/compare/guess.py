@@ -19,7 +19,7 @@ from explainers.datasets.example import Example
 from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import decisive_metrics
 from explainers.metrics.spec import MetricSpec
-from explainers.report.text import decimals
+from explainers.report.wording import decimals
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison

@@ -25,7 +25,7 @@ from app.compare.state import BOTH_KINDS, compare_state
 from app.session import described
 from explainers.methods.registry import method_spec
 from explainers.metrics.erasure import Kind
-from explainers.report.text import decimals, escaped, name_of_units, plural, quoted_among, target_name
+from explainers.report.wording import decimals, escaped, name_of_units, plural, quoted_among, target_name
 
 if TYPE_CHECKING:
     from explainers.attribution.interactions import PairInteractions

@@ -27,18 +27,9 @@ from app.components import component, newest
 from explainers.errors import without_folders
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
 from explainers.narrative.content_words import WORD, content, stem
-from explainers.report.narratives import (
-    BEING_GENERATED,
-    NOTE,
-    QUESTIONS,
-    CheckLine,
-    check_lines,
-    grouped,
-    names_of,
-    sentence_verdict,
-)
+from explainers.report import narratives
 from explainers.report.narrator_overview import QUESTION, TrackRecord, percent, track_record
-from explainers.report.text import one_line, visible
+from explainers.report.wording import one_line, visible
 from explainers.training.artifacts import runnable_narrators, waiting_narrators
 
 if TYPE_CHECKING:
@@ -110,9 +101,9 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
     known = any(records.values())
     return {
         "verdict": _verdict(run, specs, records),
-        "note": " ".join(filter(None, (NOTE, UNDERLINED, _absent(run)))),
+        "note": " ".join(filter(None, (narratives.NOTE, UNDERLINED, _absent(run)))),
         "lines": min(len(specs), RESERVED),
-        "questions": [*QUESTIONS, *([QUESTION] if known else [])],
+        "questions": [*narratives.QUESTIONS, *([QUESTION] if known else [])],
         "entries": [_with_record(entry, records, _chances(run)) if known else entry for entry in _merged(run, specs)],
         "reasons": [visible(explanation) for explanation in explanations],
         "whose": RULES if run.request.example.image is not None else PEOPLE,
@@ -133,8 +124,8 @@ def _absent(run: Run) -> str:
 def _verdict(run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, TrackRecord | None]) -> str:
     """Not before every sentence was checked."""
     if run.active and len(_narratives(run)) + len(_failures(run)) < len(specs):
-        return BEING_GENERATED
-    return sentence_verdict(_checked(run), records, _chances(run), max(run.probabilities, default=1.0))
+        return narratives.BEING_GENERATED
+    return narratives.sentence_verdict(_checked(run), records, _chances(run), max(run.probabilities, default=1.0))
 
 
 def _merged(run: Run, specs: Sequence[NarratorSpec]) -> list[Entry]:
@@ -144,10 +135,10 @@ def _merged(run: Run, specs: Sequence[NarratorSpec]) -> list[Entry]:
         group[0]
         | {
             "id": " ".join(row["id"] for row in group),
-            "name": names_of([row["id"] for row in group]),
+            "name": narratives.names_of([row["id"] for row in group]),
             "about": _without_repetition([about for row in group for about in row["about"]]),
         }
-        for group in grouped(entries, _shown)
+        for group in narratives.grouped(entries, _shown)
     ]
 
 
@@ -199,7 +190,7 @@ def _entry(run: Run, spec: NarratorSpec) -> Entry:
         "status": status,
         "old": origin is not run and narrative is not None,
         "sentence": [],
-        "checks": [_waiting("" if status == "failed" else "…")] * len(QUESTIONS),
+        "checks": [_waiting("" if status == "failed" else "…")] * len(narratives.QUESTIONS),
         "problem": without_folders(failure) or ("stopped before it was done" if status == "stopped" else ""),
         "mentions": [],
         "about": [_about(origin, spec, narrative)],
@@ -263,7 +254,7 @@ def _chances(run: Run) -> dict[str, float]:
     return {check.method: check.chance for check in _narrative_checks(run) if check.chance is not None}
 
 
-def _checked(run: Run) -> dict[str, list[CheckLine]]:
+def _checked(run: Run) -> dict[str, list[narratives.CheckLine]]:
     """What was checked of every sentence of this run; nothing before the first one."""
     return (
         {narrative.method: _check_lines(run, narrative) for narrative in _narratives(run)}
@@ -272,13 +263,13 @@ def _checked(run: Run) -> dict[str, list[CheckLine]]:
     )
 
 
-def _check_lines(run: Run, narrative: "Narrative") -> list[CheckLine]:
+def _check_lines(run: Run, narrative: "Narrative") -> list[narratives.CheckLine]:
     """The lines of the checks; a run that was stopped waits for none."""
     check = next((check for check in _narrative_checks(run) if check.method == narrative.method), None)
     labels = run.whole.card.labels if run.whole is not None else ()
-    lines = check_lines(narrative, check, predicted(run), labels)
+    lines = narratives.check_lines(narrative, check, predicted(run), labels)
     return [
-        CheckLine(line.question, "none", "not checked", "Stopped before it was checked.")
+        narratives.CheckLine(line.question, "none", "not checked", "Stopped before it was checked.")
         if line.state == "waiting" and not run.active
         else line
         for line in lines

@@ -21,7 +21,14 @@ from explainers.metrics.agreement import AGREEMENTS, Agreement
 from explainers.report.colours import colour
 from explainers.report.document import metrics_table
 from explainers.report.summary import agreement_sentence
-from explainers.report.text import ablated_inputs_line, class_words_line, labels_line, labels_on, one_line, target_name
+from explainers.report.wording import (
+    ablated_inputs_line,
+    class_words_line,
+    labels_line,
+    labels_on,
+    one_line,
+    target_name,
+)
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison

@@ -23,22 +23,12 @@ from app.session import held, put, sent_by, value_of
 from app.streamlit_shims import Container
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
+from explainers.models import prompt as prompts
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.inputs.requirements import SINGLE_TEXT, display_input_names
 from explainers.models.model_names import resolve_model_name
-from explainers.models.prompt import (
-    DEFAULT_PROMPT,
-    READINGS,
-    Prompt,
-    PromptError,
-    Reading,
-    prompt_named,
-    save_prompt,
-    shipped_prompts,
-    split_name,
-)
 from explainers.report.display_images import display_image
-from explainers.report.text import one_line
+from explainers.report.wording import one_line
 
 CLASS_HELP = (
     "Positive scores support this class. Choose another class to see what supports that one. The predicted one is that "
@@ -58,7 +48,7 @@ TEMPLATE_HELP = (
     "the word begins."
 )
 WORDS_LABEL = "Class words, one class per line: name = word"
-READ_LABELS: dict[Reading, str] = {"first": "its first token", "mean": "the mean over its tokens"}
+READ_LABELS: dict[prompts.Reading, str] = {"first": "its first token", "mean": "the mean over its tokens"}
 READ_HELP = (
     "The first token decides alone, and no two words may share it. The mean is over the log-probabilities of all its "
     "tokens, each after those before it. It takes longer."
@@ -233,12 +223,12 @@ class PromptForm:
     template: str = ""
     words: str = ""
     chat: bool = False
-    read: Reading = "first"
+    read: prompts.Reading = "first"
     problem: str = ""
     adapter: bool = False
     used: dict[str, str] = field(default_factory=dict)  # this session's own prompts by name: how each begins, its words
 
-    def fill(self, prompt: Prompt) -> None:
+    def fill(self, prompt: prompts.Prompt) -> None:
         self.template, self.chat, self.adapter, self.problem = prompt.template, prompt.chat, prompt.adapter, ""
         self.read = prompt.read
         self.words = "\n".join(f"{name} = {word}" for name, word in prompt.classes.items())
@@ -268,7 +258,7 @@ def edit_prompt(line: Container) -> None:
             st.caption(ADAPTER)
         st.selectbox(
             "Begin with",
-            (*shipped_prompts(), *reversed(form.used)),
+            (*prompts.shipped_prompts(), *reversed(form.used)),
             key=START,
             index=None,
             placeholder="a prompt that comes with Crosslight, or one that you wrote",
@@ -282,8 +272,8 @@ def edit_prompt(line: Container) -> None:
             put("prompt read", form.read)
             st.selectbox(
                 "Of a word of several tokens, read",
-                READINGS,
-                index=READINGS.index(form.read),
+                prompts.READINGS,
+                index=prompts.READINGS.index(form.read),
                 format_func=READ_LABELS.__getitem__,
                 key="prompt read",
                 help=READ_HELP,
@@ -296,17 +286,17 @@ def edit_prompt(line: Container) -> None:
 
 
 def _fill_from_model(form: PromptForm, name: str) -> None:
-    form.about, (form.model, key) = name, split_name(name)
+    form.about, (form.model, key) = name, prompts.split_name(name)
     try:
-        form.fill(prompt_named(key or DEFAULT_PROMPT))
-    except PromptError:
-        form.fill(prompt_named(DEFAULT_PROMPT))
+        form.fill(prompts.prompt_named(key or prompts.DEFAULT_PROMPT))
+    except prompts.PromptError:
+        form.fill(prompts.prompt_named(prompts.DEFAULT_PROMPT))
 
 
 def _begin_with() -> None:
     chosen = value_of(START)
     if chosen is not None:
-        held(PromptForm).fill(prompt_named(chosen))
+        held(PromptForm).fill(prompts.prompt_named(chosen))
 
 
 def _use() -> None:
@@ -314,34 +304,34 @@ def _use() -> None:
     state, form = compare_state(), held(PromptForm)
     form.take()
     try:
-        prompt = Prompt(form.template, classes_of(form.words), form.chat, read=form.read)
+        prompt = prompts.Prompt(form.template, classes_of(form.words), form.chat, read=form.read)
         model = form.model.strip()
         if not model:
-            raise PromptError("Name a language model: smollm2, a hub id such as owner/model, or a folder.")
-        resolve_model_name(f"{model}:{DEFAULT_PROMPT}", roots())  # before anything is saved
-        key = _name_of(prompt) or save_prompt(prompt)
+            raise prompts.PromptError("Name a language model: smollm2, a hub id such as owner/model, or a folder.")
+        resolve_model_name(f"{model}:{prompts.DEFAULT_PROMPT}", roots())  # before anything is saved
+        key = _name_of(prompt) or prompts.save_prompt(prompt)
     except ExplanationError as error:
         form.problem = str(error)
         return
-    if key not in shipped_prompts():
+    if key not in prompts.shipped_prompts():
         form.used[key] = f"{one_line(prompt.template)} ({one_line(', '.join(prompt.classes.values()))})"
     form.about, form.problem, name = "", "", f"{model}:{key}"
     if name != state.controls.model:
         state.change(model=name, class_=PREDICTED, versus=NO_OTHER, **RESET)
 
 
-def _name_of(prompt: Prompt) -> str:
+def _name_of(prompt: prompts.Prompt) -> str:
     """The name of the page's prompt where it was not changed, else that of an equal shipped one without weights of its
     own; empty if there is none."""
-    shipped = (name for name in shipped_prompts() if not prompt_named(name).adapter)
-    names = (split_name(compare_state().controls.model)[1], *shipped)
+    shipped = (name for name in prompts.shipped_prompts() if not prompts.prompt_named(name).adapter)
+    names = (prompts.split_name(compare_state().controls.model)[1], *shipped)
     return next((name for name in filter(None, names) if _key(name) == prompt.key), "")
 
 
 def _key(name: str) -> str:
     try:
-        return prompt_named(name).key
-    except PromptError:
+        return prompts.prompt_named(name).key
+    except prompts.PromptError:
         return ""
 
 
@@ -353,6 +343,6 @@ def classes_of(lines: str) -> dict[str, str]:
         between = next((sign for sign in SEPARATORS if sign in line), "")
         name, word = (part.strip() for part in (line.rsplit(between, 1) if between else (line, line)))
         if name in classes:
-            raise PromptError(f"The class {name!r} comes twice. Give every class a name of its own.")
+            raise prompts.PromptError(f"The class {name!r} comes twice. Give every class a name of its own.")
         classes[name] = word
     return classes

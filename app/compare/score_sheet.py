@@ -28,13 +28,6 @@ import streamlit as st
 
 from app.compare import heat_maps, sheet_rows
 from app.compare.drawing_options import DrawingOptions
-from app.compare.heat_maps import (
-    LONGEST_LABEL,
-    Strongest,
-    cells,
-    legend,
-    score_range,
-)
 from app.compare.runs import Column, Run, answer_of
 from app.compare.state import RowOrder
 from app.components import component, newest
@@ -45,7 +38,7 @@ from explainers.methods.registry import method_spec
 from explainers.methods.spec import SLOW, MethodSpec
 from explainers.models.inputs.requirements import display_input_names
 from explainers.report.colours import line_of
-from explainers.report.text import decimals, one_line, share_line, target_name, visible
+from explainers.report.wording import decimals, one_line, share_line, target_name, visible
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import part_names
@@ -73,7 +66,7 @@ def row_texts(run: Run, column: Column) -> RowTexts:
         status,
         progress(run, column),
         note(run, column, status),
-        score_range(attribution) if attribution is not None else "",
+        heat_maps.score_range(attribution) if attribution is not None else "",
         aside(run, column),
         without_folders(run.failure(column.spec.id)),
         f"{attribution.seconds:.2f}" if attribution is not None and not column.spec.is_joint else "",
@@ -105,8 +98,9 @@ def aside(run: Run, column: Column) -> str:
     if column.spec.can_explain(decision.target, predicted):
         return ""
     only = column.spec.explains_predicted_only
-    label = one_line(decision.card.labels[predicted if only else decision.label], LONGEST_LABEL)
-    return f"explains {label}, {'the predicted class' if only else f'not {target_name(decision, LONGEST_LABEL)}'}"
+    label = one_line(decision.card.labels[predicted if only else decision.label], heat_maps.LONGEST_LABEL)
+    other = "the predicted class" if only else f"not {target_name(decision, heat_maps.LONGEST_LABEL)}"
+    return f"explains {label}, {other}"
 
 
 def progress(run: Run, column: Column) -> float:
@@ -141,17 +135,17 @@ def note(run: Run, column: Column, status: str) -> str:
     return "waiting" if status == "waiting" else ""
 
 
-def detail(run: Run, column: Column, options: DrawingOptions, ends: Strongest) -> dict[str, Any]:
+def detail(run: Run, column: Column, options: DrawingOptions, ends: heat_maps.Strongest) -> dict[str, Any]:
     """What an opened row shows: what the method is, how it was computed, and what its colours mean."""
     spec, attribution = column.spec, column.attribution
-    name = target_name(run.decision, LONGEST_LABEL) if run.decision is not None else "the class"
+    name = target_name(run.decision, heat_maps.LONGEST_LABEL) if run.decision is not None else "the class"
     return {
         "idea": spec.idea,
         "caution": spec.caution,
         "source": spec.source,
         "deviations": list(spec.deviations),
         "facts": facts(run, column, attribution) if attribution is not None else [],
-        "legend": legend(attribution, options, ends, name) if attribution is not None else [],
+        "legend": heat_maps.legend(attribution, options, ends, name) if attribution is not None else [],
     }
 
 
@@ -257,7 +251,7 @@ def _payload(run: Run, options: DrawingOptions, texts: dict[str, RowTexts], orde
     columns = {name: displayed(run, own[name]) for name in order.methods if name in texts and name in own}
     # what is no explanation does not stretch the scale that the others share
     scored = [column for _, column in columns.values() if shares_scale(column.spec) or len(columns) == 1]
-    strongest = Strongest.of([column.attribution for column in scored if column.attribution is not None])
+    strongest = heat_maps.Strongest.of([column.attribution for column in scored if column.attribution is not None])
     numbers = sheet_rows.row_numbers(run)
     return {
         "labels": labels(run),
@@ -286,7 +280,12 @@ def first_decisive(run: Run) -> int:
 
 
 def _row(
-    run: Run, name: str, shown: tuple[Run, Column], texts: RowTexts, options: DrawingOptions, strongest: Strongest
+    run: Run,
+    name: str,
+    shown: tuple[Run, Column],
+    texts: RowTexts,
+    options: DrawingOptions,
+    strongest: heat_maps.Strongest,
 ) -> dict[str, Any]:
     origin, column = shown
     spec, attribution = column.spec, column.attribution
@@ -298,7 +297,7 @@ def _row(
         "colour": line.colour,
         "old": origin is not run,
         **texts._asdict(),
-        "cells": cells(origin, attribution, options, strongest) if attribution is not None else {},
+        "cells": heat_maps.cells(origin, attribution, options, strongest) if attribution is not None else {},
         "shares": share_line(attribution.image_share) if attribution is not None and multimodal else "",
         "detail": detail(origin, column, options, strongest),
     }

@@ -32,7 +32,7 @@ from explainers.metrics.faithfulness import METRICS, decisive_metrics
 from explainers.metrics.spec import MetricSpec
 from explainers.report.answer import group_meaning, group_title
 from explainers.report.colours import line_of
-from explainers.report.text import decimals, target_name
+from explainers.report.wording import decimals, target_name
 from explainers.results.answer import CONSENSUS
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from app.compare.state import compare_state
 from app.model_info import ModelInfo, model_info, offered_models
 from app.streamlit_shims import connection
 from explainers.errors import ExplanationError, without_folders
-from explainers.report.text import counted, one_line
 from explainers.report.two_models import (
     alone_notes,
     class_note,
@@ -29,6 +28,7 @@ from explainers.report.two_models import (
     row_names,
     units_note,
 )
+from explainers.report.wording import counted, one_line
 from explainers.results.manifest import strict_json
 
 if TYPE_CHECKING:

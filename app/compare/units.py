@@ -17,7 +17,7 @@ from explainers.models.inputs.encoding import TEXT_UNITS, Encoding, UnitKind
 from explainers.models.inputs.words import pieces_of, sentences_of, word_spans
 from explainers.models.prompt import PromptError, prompt_named, split_name
 from explainers.models.prompted.filled import has_examples
-from explainers.report.text import counted, one_line
+from explainers.report.wording import counted, one_line
 from explainers.results.answer import Units
 from explainers.results.settings import Settings
 

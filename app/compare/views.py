@@ -31,7 +31,7 @@ from explainers.attribution.given import PEOPLE
 from explainers.methods.registry import method_spec
 from explainers.metrics.plausibility import PLAUSIBILITY, is_defined, plausibility, plausibility_by_chance
 from explainers.report.summary import missing_parts
-from explainers.report.text import class_words_warning, counted, duration, join_names
+from explainers.report.wording import class_words_warning, counted, duration, join_names
 
 TITLE = "Agreement with people's marks"
 CAPTION = (

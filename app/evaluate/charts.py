@@ -16,7 +16,7 @@ from explainers.evaluation.set_frames import EVIDENCE, metric_column
 from explainers.evaluation.set_summary import MOST_POINTS, MeanCurves, MethodSummary, binned, name_of
 from explainers.metrics.bootstrap import Interval
 from explainers.report.colours import LineStyle, line_of
-from explainers.report.text import escaped, one_line
+from explainers.report.wording import escaped, one_line
 
 ROW = 26  # pixels of a line of the dot plot
 LABEL, BESIDE, AROUND_PLOT = 15, 12, 60  # pixels of a name's height, from a point to its name, and of axis and margins

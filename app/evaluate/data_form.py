@@ -15,23 +15,15 @@ from app.evaluate.state import EXAMPLES, FILE, NO_COLUMN, SOURCES, evaluate_stat
 from app.model_info import ModelInfo
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
+from explainers.datasets import labelled_rows
 from explainers.datasets.cells import probable_class
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.files import ZippedTable, zipped_table
-from explainers.datasets.labelled_rows import (
-    SUFFIXES,
-    Columns,
-    InputRow,
-    ReadRows,
-    column_names,
-    read_rows,
-    unknown_labels,
-)
 from explainers.datasets.tables import DELIMITERS
 from explainers.errors import DataUnavailable
 from explainers.evaluation.eraser_rows import EraserPart, eraser_part
 from explainers.evaluation.set_spec import ERASER, TABLE
-from explainers.report.text import counted, one_line
+from explainers.report.wording import counted, one_line
 
 IMAGE_MEGABYTES = 100
 MEGABYTES = 10  # larger tables on the command line
@@ -56,8 +48,8 @@ class SubmittedData:
 
     name: str = ""
     content: bytes = b""
-    columns: Columns = field(default_factory=Columns)
-    rows: tuple[InputRow, ...] = ()
+    columns: labelled_rows.Columns = field(default_factory=labelled_rows.Columns)
+    rows: tuple[labelled_rows.InputRow, ...] = ()
     problem: str = ""
     format: str = TABLE
     split: str = ""
@@ -80,7 +72,7 @@ def submitted_data(model: str, info: ModelInfo) -> SubmittedData:
     if info.multimodal:
         data = _from_images(info)
     elif source == EXAMPLES:
-        data = _parsed("examples.jsonl", examples, Columns("text", "pair" if info.pairs else ""), info)
+        data = _parsed("examples.jsonl", examples, labelled_rows.Columns("text", "pair" if info.pairs else ""), info)
     else:
         data = _from_file(info)
     _preview(data, info.labels)
@@ -97,7 +89,9 @@ def guessed(kind: str, columns: Sequence[str]) -> str:
 def _from_file(info: ModelInfo) -> SubmittedData:
     file = st.file_uploader(
         "A table with a row per text, or an ERASER data set",
-        type=[suffix.removeprefix(".").removeprefix("tar.") for suffix in (*SUFFIXES, *archives.SUFFIXES)],
+        type=[
+            suffix.removeprefix(".").removeprefix("tar.") for suffix in (*labelled_rows.SUFFIXES, *archives.SUFFIXES)
+        ],
         key="evaluate file",
         max_upload_size=MEGABYTES,
         help="CSV, TSV, JSON lines or Parquet, UTF-8, with a column of texts; labels, ids and what people marked "
@@ -160,7 +154,9 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
             chosen = st.selectbox("Part", part.parts, index=part.parts.index(part.split), key="eraser part")
             part = _part(content, name, chosen or part.split)
         unknown = part.unknown_labels(info.labels, info.input_names) if info.labels else ()
-        columns = Columns(label="label", rationale="rationale", classes=_boxes(unknown, name, info.labels))
+        columns = labelled_rows.Columns(
+            label="label", rationale="rationale", classes=_boxes(unknown, name, info.labels)
+        )
         read = _eraser_rows(content, name, part.split, columns.classes, info.labels, info.input_names)
     except DataUnavailable as error:
         return SubmittedData(name, content, problem=str(error))
@@ -168,7 +164,7 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
     return SubmittedData(name, content, columns, read.rows, format=ERASER, split=part.split)
 
 
-def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
+def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> labelled_rows.Columns:
     state, none = evaluate_state(), (NO_COLUMN, *present)
     boxes = [("text_column", "text", "Texts" if not info.pairs else info.input_names[0].capitalize(), present)]
     boxes += [("pair_column", "pair", info.input_names[1].capitalize(), none)] if info.pairs else []
@@ -183,7 +179,7 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
             chosen[kind] = "" if column in (None, NO_COLUMN) else str(column)
     if not info.labels and chosen["label"]:
         st.caption("The labels are checked when the model is loaded.")
-    return Columns(
+    return labelled_rows.Columns(
         chosen["text"],
         chosen.get("pair", ""),
         chosen["label"],
@@ -193,7 +189,7 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
     )
 
 
-def _named_by_a_text(columns: Columns, name: str) -> None:
+def _named_by_a_text(columns: labelled_rows.Columns, name: str) -> None:
     """Warn where the first line of a table without names would be lost unseen."""
     if PurePath(name).suffix.lower() in DELIMITERS and len(columns.text.split()) >= SENTENCE:
         plain_text.warning(
@@ -202,7 +198,9 @@ def _named_by_a_text(columns: Columns, name: str) -> None:
         )
 
 
-def _class_boxes(content: bytes, name: str, columns: Columns, info: ModelInfo) -> tuple[tuple[str, str], ...]:
+def _class_boxes(
+    content: bytes, name: str, columns: labelled_rows.Columns, info: ModelInfo
+) -> tuple[tuple[str, str], ...]:
     """Draw a box for each label that the model calls otherwise; return those that have a class."""
     if not columns.label or not info.labels:
         return ()
@@ -233,7 +231,7 @@ def _boxes(unknown: Sequence[str], column: str, labels: tuple[str, ...]) -> tupl
     return tuple((label, called) for label, called in chosen.items() if called != LEFT_OUT)
 
 
-def _parsed(name: str, content: bytes, columns: Columns, info: ModelInfo) -> SubmittedData:
+def _parsed(name: str, content: bytes, columns: labelled_rows.Columns, info: ModelInfo) -> SubmittedData:
     labelled = columns if info.labels else replace(columns, label="", classes=())
     try:
         read = _rows(content, name, labelled, info.labels, info.input_names)
@@ -274,19 +272,19 @@ def _examples(model: str) -> bytes:
 
 @lru_cache(maxsize=4)
 def _unknown(content: bytes, name: str, column: str, labels: tuple[str, ...]) -> tuple[str, ...]:
-    return unknown_labels(content, name, column, labels)
+    return labelled_rows.unknown_labels(content, name, column, labels)
 
 
 @lru_cache(maxsize=2)
 def _zipped(content: bytes, name: str) -> ZippedTable:
-    return zipped_table(content, name, SUFFIXES)
+    return zipped_table(content, name, labelled_rows.SUFFIXES)
 
 
 @lru_cache(maxsize=2)
 def _image_rows(
-    zipped: ZippedTable, columns: Columns, labels: tuple[str, ...], input_names: tuple[str, ...]
-) -> ReadRows:
-    return read_rows(zipped.content, zipped.name, columns, labels, input_names, images=zipped)
+    zipped: ZippedTable, columns: labelled_rows.Columns, labels: tuple[str, ...], input_names: tuple[str, ...]
+) -> labelled_rows.ReadRows:
+    return labelled_rows.read_rows(zipped.content, zipped.name, columns, labels, input_names, images=zipped)
 
 
 @lru_cache(maxsize=4)
@@ -302,17 +300,17 @@ def _eraser_rows(
     classes: tuple[tuple[str, str], ...],
     labels: tuple[str, ...],
     input_names: tuple[str, ...],
-) -> ReadRows:
+) -> labelled_rows.ReadRows:
     return _part(content, name, split).rows(labels, input_names, classes)
 
 
 @lru_cache(maxsize=4)
 def _columns(content: bytes, name: str) -> tuple[str, ...]:
-    return column_names(content, name)
+    return labelled_rows.column_names(content, name)
 
 
 @lru_cache(maxsize=4)
 def _rows(
-    content: bytes, name: str, columns: Columns, labels: tuple[str, ...], input_names: tuple[str, ...]
-) -> ReadRows:
-    return read_rows(content, name, columns, labels, input_names)
+    content: bytes, name: str, columns: labelled_rows.Columns, labels: tuple[str, ...], input_names: tuple[str, ...]
+) -> labelled_rows.ReadRows:
+    return labelled_rows.read_rows(content, name, columns, labels, input_names)

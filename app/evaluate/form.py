@@ -29,7 +29,7 @@ from explainers.evaluation.set_spec import PRESETS, SetSpec, offered_methods
 from explainers.methods.registry import select
 from explainers.methods.spec import MethodSpec
 from explainers.models.model_names import resolve_model_name
-from explainers.report.text import counted, duration
+from explainers.report.wording import counted, duration
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

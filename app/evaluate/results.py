@@ -17,21 +17,9 @@ from explainers.evaluation.sanity_summary import cascade, notes, sentence
 from explainers.evaluation.set_frames import without_lists
 from explainers.evaluation.set_summary import inputs_with, worth_a_look
 from explainers.methods.registry import method_spec
-from explainers.report.set_tables import (
-    NOTE,
-    SANITY_NOTE,
-    STATUSES,
-    WORDS,
-    latex_caption,
-    method_columns,
-    plausibility_note,
-    sanity_table,
-    set_document,
-    top_words,
-    word_methods,
-)
+from explainers.report import set_tables
 from explainers.report.tables import csv_text
-from explainers.report.text import counted, one_line
+from explainers.report.wording import counted, one_line
 from explainers.results.manifest import strict_json
 
 WORDS_SHOWN = 25
@@ -112,15 +100,15 @@ def _methods(result: SetResult, number: int) -> None:
         else:
             by_share.caption("No input of this evaluation has stored curves.")
     with right:
-        cells = pd.DataFrame(method_columns(result.operators).cells(result.table))
+        cells = pd.DataFrame(set_tables.method_columns(result.operators).cells(result.table))
         st.dataframe(cells, hide_index=True, key=f"methods {number}", alt="Methods and their metrics")
-        st.caption(" ".join(filter(None, (NOTE, plausibility_note(result.methods)))))
+        st.caption(" ".join(filter(None, (set_tables.NOTE, set_tables.plausibility_note(result.methods)))))
 
 
 def _statuses(result: SetResult, number: int) -> None:
     st.subheader("How often an answer is supported", anchor=False)
     st.dataframe(
-        pd.DataFrame(STATUSES.cells(result.shares)),
+        pd.DataFrame(set_tables.STATUSES.cells(result.shares)),
         hide_index=True,
         key=f"statuses {number}",
         alt="Supported answers by group",
@@ -131,7 +119,7 @@ def _statuses(result: SetResult, number: int) -> None:
 def _words(result: SetResult, number: int) -> None:
     st.subheader("Words over the set", anchor=False)
     state = evaluate_state()
-    methods = word_methods(result.methods, result.operators[0])
+    methods = set_tables.word_methods(result.methods, result.operators[0])
     classes = sorted(result.rows["predicted"].dropna().unique())
     if not methods or not classes:
         st.caption("None yet.")
@@ -149,9 +137,9 @@ def _words(result: SetResult, number: int) -> None:
             **state.widget("words_method", options=names, listed=list(names), default=next(iter(names))),
         )
     words = result.words(names[name or next(iter(names))])
-    rows = top_words(words, str(predicted or classes[0]), WORDS_SHOWN)
+    rows = set_tables.top_words(words, str(predicted or classes[0]), WORDS_SHOWN)
     event = st.dataframe(
-        pd.DataFrame(WORDS.cells(rows)),
+        pd.DataFrame(set_tables.WORDS.cells(rows)),
         hide_index=True,
         key=f"words {number}",
         on_select="rerun",
@@ -230,16 +218,16 @@ def _sanity(result: SetResult, number: int) -> None:
         _inapplicable(result)
         return
     st.dataframe(
-        pd.DataFrame(sanity_table().cells(result.checks.items())),
+        pd.DataFrame(set_tables.sanity_table().cells(result.checks.items())),
         hide_index=True,
         height="content",
         key=f"sanity {number}",
         column_config={
-            column.header: st.column_config.Column(help=column.meaning) for column in sanity_table().columns
+            column.header: st.column_config.Column(help=column.meaning) for column in set_tables.sanity_table().columns
         },
         alt="Sanity checks by method",
     )
-    st.caption(SANITY_NOTE)
+    st.caption(set_tables.SANITY_NOTE)
     left, right = st.columns(2)
     with left:
         curves = {method: steps for method in result.checks if (steps := cascade(result.sanity, method))}
@@ -271,7 +259,7 @@ def _left_out(result: SetResult) -> None:
 def _files(result: SetResult, number: int) -> None:
     """Draw the downloads; a file is made when it is asked for."""
     st.subheader("Take it with you", anchor=False)
-    page = partial(set_document, result.manifest, result.rows, result.methods, result.sanity)
+    page = partial(set_tables.set_document, result.manifest, result.rows, result.methods, result.sanity)
     files: list[tuple[str, Callable[[], str | bytes], str, str]] = [
         ("Inputs, CSV", lambda: csv_text(without_lists(result.rows)), "inputs.csv", "text/csv"),
         ("Methods, CSV", lambda: csv_text(without_lists(result.methods)), "methods.csv", "text/csv"),
@@ -284,7 +272,9 @@ def _files(result: SetResult, number: int) -> None:
         ),
         (
             "Methods, LaTeX",
-            lambda: method_columns(result.operators).latex(result.table, latex_caption(result.manifest)),
+            lambda: set_tables.method_columns(result.operators).latex(
+                result.table, set_tables.latex_caption(result.manifest)
+            ),
             "methods.tex",
             "application/x-tex",
         ),

@@ -10,23 +10,11 @@ import pandas as pd
 from app.session import MODEL_NAME, NOT_CARRIED, TEXT, carried, held
 from app.store import Job
 from app.train.job_list import JobListState
+from explainers.evaluation import set_summary
 from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.record_file import read_signed
 from explainers.evaluation.sanity_summary import SanityOutcome, outcomes, sanity_frame
 from explainers.evaluation.set_spec import QUICK, Shard
-from explainers.evaluation.set_summary import (
-    GROUPINGS,
-    MeanCurves,
-    MethodSummary,
-    Recommendation,
-    StatusShare,
-    mean_curves,
-    method_table,
-    recommendation,
-    status_shares,
-    trust_points,
-    words_over_set,
-)
 from explainers.memoized import memoized
 from explainers.report.set_tables import metric_columns
 
@@ -118,24 +106,24 @@ class SetResult:
         return operators
 
     @memoized
-    def advice(self) -> Recommendation:
-        return recommendation(self.methods, self.operators[0])
+    def advice(self) -> set_summary.Recommendation:
+        return set_summary.recommendation(self.methods, self.operators[0])
 
     @memoized
-    def table(self) -> list[MethodSummary]:
-        return method_table(self.methods, metric_columns(self.operators), self.operators[0])
+    def table(self) -> list[set_summary.MethodSummary]:
+        return set_summary.method_table(self.methods, metric_columns(self.operators), self.operators[0])
 
     @memoized
-    def curves(self) -> list[MeanCurves]:
-        return mean_curves(self.methods)
+    def curves(self) -> list[set_summary.MeanCurves]:
+        return set_summary.mean_curves(self.methods)
 
     @memoized
-    def shares(self) -> list[StatusShare]:
-        return [share for by in GROUPINGS for share in status_shares(self.rows, by)]
+    def shares(self) -> list[set_summary.StatusShare]:
+        return [share for by in set_summary.GROUPINGS for share in set_summary.status_shares(self.rows, by)]
 
     @memoized
     def points(self) -> pd.DataFrame:
-        return trust_points(self.rows, self.methods, self.operators[0])
+        return set_summary.trust_points(self.rows, self.methods, self.operators[0])
 
     @memoized
     def checks(self) -> dict[str, list[SanityOutcome]]:
@@ -148,7 +136,7 @@ class SetResult:
     def words(self, method: str) -> pd.DataFrame:
         """Return the words over the set by a method."""
         if method not in self._words:
-            self._words[method] = words_over_set(self.rows, self.methods, method)
+            self._words[method] = set_summary.words_over_set(self.rows, self.methods, method)
         return self._words[method]
 
 

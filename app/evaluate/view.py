@@ -13,7 +13,7 @@ from app.train import processes
 from app.train.job_list import JobList, waiting
 from app.train.jobs import Jobs, Overview
 from explainers.errors import without_folders
-from explainers.report.text import counted, duration
+from explainers.report.wording import counted, duration
 
 GOES_ON = "Goes on where it stopped: no input is explained twice."
 

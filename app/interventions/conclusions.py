@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from explainers.methods.narrator_specs import narrator_spec
-from explainers.report.text import join_names, one_line
+from explainers.report.wording import join_names, one_line
 
 if TYPE_CHECKING:
     from explainers.metrics.bootstrap import Interval

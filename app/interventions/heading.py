@@ -11,7 +11,7 @@ from app.interventions.inputs import interventions_state
 from app.model_info import model_info
 from app.model_pool import ModelPool
 from app.session import visit
-from explainers.report.text import escaped
+from explainers.report.wording import escaped
 
 NO_NARRATORS = (
     "No model here has narrators yet. Fit one with "

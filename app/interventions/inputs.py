@@ -14,7 +14,7 @@ from app.session import NOT_CARRIED, TEXT, PageState, came_from_another_page, ca
 from explainers.datasets.example import Example, InputImage
 from explainers.models import tasks
 from explainers.report.display_images import display_image
-from explainers.report.text import one_line
+from explainers.report.wording import one_line
 
 SHORT = 34  # characters of each text in a list
 WIDTH = 240  # pixels of an image beside its text

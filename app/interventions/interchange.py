@@ -17,7 +17,7 @@ from app.interventions.inputs import DRAWS, RANDOM, TYPED, PlainInput, PlainInpu
 from app.model_pool import ModelPool
 from app.plain_text import Bold
 from explainers.methods.narrator_specs import narrator_spec
-from explainers.report.text import join_names
+from explainers.report.wording import join_names
 
 if TYPE_CHECKING:
     from explainers.narrative.counterfactual import CounterfactualCheck, NarratorCheck

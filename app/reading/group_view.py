@@ -24,7 +24,7 @@ from app.reading.story import Step, Story, story_of
 from app.server import edge
 from app.store import Store
 from explainers.errors import ExplanationError
-from explainers.report.text import one_line
+from explainers.report.wording import one_line
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$&:])")
 LONGEST = 600  # characters of a note on its line

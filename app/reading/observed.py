@@ -27,7 +27,7 @@ from explainers.metrics.agreement import spearman
 from explainers.metrics.faithfulness import decisive_metric
 from explainers.report.answer import group_lines, heading
 from explainers.report.quantities import UnknownQuantity, stored_quantity
-from explainers.report.text import UNDEFINED, decimals, join_names, one_line
+from explainers.report.wording import UNDEFINED, decimals, join_names, one_line
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison

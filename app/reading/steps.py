@@ -22,30 +22,18 @@ from app.compare.runs import Run
 from app.compare.state import Guess
 from app.components import component, newest
 from app.plain_text import Bold
-from app.reading import live
+from app.reading import live, story
 from app.reading.observed import is_observed, is_yes_or_no, level, observed
 from app.reading.state import Audience, reading_state
-from app.reading.story import (
-    Bet,
-    Equation,
-    Finding,
-    Kind,
-    LiveExample,
-    Outcome,
-    PaperTable,
-    Step,
-    example_of_state,
-    request_of,
-)
 from app.session import sent_by
 from explainers.report.quantities import UnknownQuantity, filled, holds, stored_quantity
-from explainers.report.text import decimals, escaped
+from explainers.report.wording import decimals, escaped
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
 WITH_INTERVALS = ("evaluation/", "consistency/", "simulatability/", "narrators/")
-WORDS: dict[Outcome, str] = {"replicated": "replicated", "partly": "partly replicated", "not": "not replicated"}
+WORDS: dict[story.Outcome, str] = {"replicated": "replicated", "partly": "partly replicated", "not": "not replicated"}
 COLOURS = {"replicated": "#21a35b", "partly": "#d9a400", "not": "#d92d3a"}
 NOTE = "± is half of the 95 % bootstrap interval. Other models and other data: compare orders, not heights."
 STYLE = """<style>
@@ -68,7 +56,7 @@ TASK = guess.MARK.format("words")
 UNMARKED = "Nothing is marked yet. Without marks you see the methods' rows alone."
 SHOW, WAIT = "Show the explanations", "The presenter shows the explanations."
 YOURS, EVERYBODYS = "Your order", "The group's order"
-KINDS: dict[Kind, str] = {
+KINDS: dict[story.Kind, str] = {
     "claim": "The claim",
     "equation": "The equation",
     "live": "Live",
@@ -93,7 +81,7 @@ BET_STYLE = """<style>
 </style>"""
 
 
-def outcome(finding: Finding) -> Outcome:
+def outcome(finding: story.Finding) -> story.Outcome:
     """Return the outcome as the checks say: all hold, some, or none; raises `UnknownQuantity`."""
     results = [holds(check) for check in finding.checks]
     return "replicated" if all(results) else "partly" if any(results) else "not"
@@ -113,14 +101,14 @@ def our_number(name: str, places: int = 3) -> str:
     return value if low == high == stored_quantity(name) else f"{value} ± {decimals((high - low) / 2, places)}"
 
 
-def show_paper_table(table: PaperTable) -> None:
+def show_paper_table(table: story.PaperTable) -> None:
     st.html(STYLE + markup(table))
     plain_text.caption(f"Paper: {table.source}. Ours: {table.ours}. {NOTE}")
     for finding in table.findings:
         _finding(finding)
 
 
-def markup(table: PaperTable) -> str:
+def markup(table: story.PaperTable) -> str:
     """Return HTML in which every text is escaped: a row per method, for each column the paper's number and ours."""
     head = "".join(f"<th>paper: {escaped(column)}</th><th>ours: {escaped(column)}</th>" for column in table.columns)
     rows = "".join(
@@ -137,7 +125,7 @@ def markup(table: PaperTable) -> str:
     return f'<div class="reading-table" tabindex="0" role="region" aria-label="Paper and ours">{table_html}</div>'
 
 
-def _finding(finding: Finding) -> None:
+def _finding(finding: story.Finding) -> None:
     result = outcome(finding)
     with st.container(border=True):
         plain_text.paragraph(Bold(finding.claim))
@@ -145,7 +133,7 @@ def _finding(finding: Finding) -> None:
         st.markdown(filled(finding.because))
 
 
-def show_marks(engine: Engine, state: LiveExample, audience: Audience) -> None:
+def show_marks(engine: Engine, state: story.LiveExample, audience: Audience) -> None:
     """Draw the input to be marked; after the reveal the explanations, with the order of all as a row."""
     given = audience.marks()
     if audience.revealed:
@@ -153,7 +141,7 @@ def show_marks(engine: Engine, state: LiveExample, audience: Audience) -> None:
         people = given.values() if audience.together else ()
         live.show(engine, state, order, EVERYBODYS if audience.together else YOURS, people)
         return
-    run = live.run_of(engine, request_of(state))
+    run = live.run_of(engine, story.request_of(state))
     if run.active and run.whole is None:
         st.fragment(run_every=live.TICK)(_wait)(run)
         return
@@ -176,7 +164,7 @@ def _wait(run: Run) -> None:
         st.rerun(scope="app")
 
 
-def _to_mark(run: Run, state: LiveExample, marked: tuple[int, ...], audience: Audience) -> None:
+def _to_mark(run: Run, state: story.LiveExample, marked: tuple[int, ...], audience: Audience) -> None:
     page = reading_state()
     about = (state.model, run.request.example, run.request.settings.units)
     if page.guess is None or page.guess.about != about:
@@ -220,7 +208,7 @@ def common_order(orders: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(sorted(points, key=lambda unit: (-points[unit], unit)))
 
 
-def show(engine: Engine, step: Step, audience: Audience) -> None:
+def show(engine: Engine, step: story.Step, audience: Audience) -> None:
     """Draw a step for one person, a presenter or a follower."""
     st.html(f'<p class="reading-kind">{escape(KINDS[step.kind])}</p>')
     st.header(step.title, anchor=False)
@@ -237,7 +225,7 @@ def show(engine: Engine, step: Step, audience: Audience) -> None:
     _questions(step.questions)
 
 
-def _equations(equations: Sequence[Equation]) -> None:
+def _equations(equations: Sequence[story.Equation]) -> None:
     for equation in equations:
         st.latex(equation.formula)
         st.caption(equation.source)
@@ -252,7 +240,7 @@ def _questions(questions: Sequence[str]) -> None:
         st.markdown(items)
 
 
-def right_choices(bet: Bet, comparison: "Comparison | None") -> tuple[int, ...]:
+def right_choices(bet: story.Bet, comparison: "Comparison | None") -> tuple[int, ...]:
     """Return the numbers of the right choices: of the leading one, and of all that are level with it.
 
     Raises `UnknownQuantity`, and `ValueError` where no range holds the number.
@@ -266,28 +254,28 @@ def right_choices(bet: Bet, comparison: "Comparison | None") -> tuple[int, ...]:
     return tuple(number for number, name in enumerate(names) if level(comparison, name, best))
 
 
-def is_stored(bet: Bet) -> bool:
+def is_stored(bet: story.Bet) -> bool:
     """Return whether the answer follows from stored numbers alone, so that nobody has to wait for the example."""
     return not any(is_observed(name) for name in (bet.quantity, *(choice.quantity for choice in bet.choices)) if name)
 
 
-def values(bet: Bet, comparison: "Comparison | None") -> tuple[float, ...]:
+def values(bet: story.Bet, comparison: "Comparison | None") -> tuple[float, ...]:
     """Return by choice the number that was compared; of a range, the one number that decides."""
     if bet.pick == "range":
         return (observed(comparison, bet.quantity),)
     return tuple(observed(comparison, choice.quantity) for choice in bet.choices)
 
 
-def counts(bet: Bet, chosen: Iterable[int]) -> tuple[int, ...]:
+def counts(bet: story.Bet, chosen: Iterable[int]) -> tuple[int, ...]:
     """Return how often each choice was bet on."""
     given = Counter(chosen)
     return tuple(given[number] for number in range(len(bet.choices)))
 
 
-def show_bet(engine: Engine, bet: Bet, state: LiveExample, audience: Audience) -> None:
+def show_bet(engine: Engine, bet: story.Bet, state: story.LiveExample, audience: Audience) -> None:
     """Draw the bet; before the reveal the run is only started, so that its answer is there when it is asked for."""
     if not audience.revealed:  # on a phone there is no way back to the step that showed it
-        example = example_of_state(state)
+        example = story.example_of_state(state)
         for text in filter(None, (example.text, example.pair)):
             plain_text.paragraph(text)
     st.subheader(bet.question, anchor=False)
@@ -304,7 +292,7 @@ def show_bet(engine: Engine, bet: Bet, state: LiveExample, audience: Audience) -
     live.show(engine, state)
 
 
-def _choices(bet: Bet, audience: Audience) -> None:
+def _choices(bet: story.Bet, audience: Audience) -> None:
     mine = audience.bets().get(audience.me)
     if audience.me:
         for number, choice in enumerate(bet.choices):
@@ -333,7 +321,7 @@ def _choices(bet: Bet, audience: Audience) -> None:
         st.caption(SHOWN)
 
 
-def _answer(bet: Bet, comparison: "Comparison | None", audience: Audience) -> None:
+def _answer(bet: story.Bet, comparison: "Comparison | None", audience: Audience) -> None:
     """Draw the choices with the number of bets on each, the right one marked, and the numbers that decided."""
     right, given = right_choices(bet, comparison), audience.bets()
     counted = counts(bet, given.values())
@@ -349,13 +337,13 @@ def _answer(bet: Bet, comparison: "Comparison | None", audience: Audience) -> No
     st.markdown(filled(bet.because))
 
 
-def _verdict(bet: Bet, right: Sequence[int], mine: int | None) -> str:
+def _verdict(bet: story.Bet, right: Sequence[int], mine: int | None) -> str:
     if mine in right:
         return "Your bet was right." if len(right) == 1 else f"Your bet was right: {_level(bet, right)}."
     return f"The answer: {bet.choices[right[0]].text}." if len(right) == 1 else f"The answer: {_level(bet, right)}."
 
 
-def _level(bet: Bet, right: Sequence[int]) -> str:
+def _level(bet: story.Bet, right: Sequence[int]) -> str:
     *first, last = (bet.choices[number].text for number in right)
     return f"{', '.join(first)} and {last} are level"
 

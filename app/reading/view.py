@@ -18,7 +18,7 @@ from app.session import value_of
 from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
 from explainers.report.colours import line_of
-from explainers.report.text import escaped, join_names, target_name
+from explainers.report.wording import escaped, join_names, target_name
 
 INTRODUCTION = (
     "One story per paper: its claim, its equation, live examples, bets before the answer, controls that break the "

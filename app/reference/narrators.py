@@ -10,22 +10,7 @@ from app.reference.methods import DIFFERENCES, describe, folded
 from explainers.methods import narrator_specs
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
-from explainers.report.narrator_overview import (
-    advice,
-    judged_reasons,
-    names_of,
-    notes,
-    overview_cells,
-    stored_evaluations,
-)
-from explainers.report.narrator_tables import (
-    TITLE,
-    gain_lines,
-    narrator_cells,
-    sentence_cells,
-    tournament_note,
-    tournament_tables,
-)
+from explainers.report import narrator_overview, narrator_tables
 
 NOTE = (
     "Each example is put into words five times; the majority decides which class was stated. Agreement and CCMR are F1 "
@@ -42,8 +27,8 @@ def cards() -> None:
         "sound right and be wrong."
     )
     tables = {model: tables[0]["rows"] for model, tables in _tables().items()}
-    st.dataframe(overview_cells(tables), hide_index=True, height="content")
-    plain_text.bullets(advice(tables))
+    st.dataframe(narrator_overview.overview_cells(tables), hide_index=True, height="content")
+    plain_text.bullets(narrator_overview.advice(tables))
     for spec in NARRATORS:
         folded(spec, partial(_about, spec))
 
@@ -69,29 +54,32 @@ def evaluations() -> None:
 
 
 def _evaluation(model: str, table: dict[str, Any], *, further: bool) -> None:
-    which = f": {names_of(table['rows'])}" if further else ""
+    which = f": {narrator_overview.names_of(table['rows'])}" if further else ""
     st.header(f"In words, on {table['data']['pairs']:,} held-out examples of {model}{which}", anchor=False)
-    for cells in (narrator_cells(table["rows"]), *sentence_cells(table["rows"], table.get("baselines", ()))):
+    for cells in (
+        narrator_tables.narrator_cells(table["rows"]),
+        *narrator_tables.sentence_cells(table["rows"], table.get("baselines", ())),
+    ):
         st.dataframe(cells, hide_index=True, height="content")
-    plain_text.bullets(gain_lines(table["rows"]))
-    judged = f"Reasons are judged on {judged_reasons(table['data']):,} examples."
-    plain_text.caption(" ".join([NOTE, judged, *notes(table["rows"])]))
+    plain_text.bullets(narrator_tables.gain_lines(table["rows"]))
+    judged = f"Reasons are judged on {narrator_overview.judged_reasons(table['data']):,} examples."
+    plain_text.caption(" ".join([NOTE, judged, *narrator_overview.notes(table["rows"])]))
     _tournament(table.get("tournament", {}))
     st.code(table["command"], "sh", wrap_lines=True)
 
 
 def _tables() -> dict[str, list[dict[str, Any]]]:
     """Return the stored evaluations by model."""
-    tables = {model: stored_evaluations(BUNDLES / model / "narrative") for model in bundle_names()}
+    tables = {model: narrator_overview.stored_evaluations(BUNDLES / model / "narrative") for model in bundle_names()}
     return {model: found for model, found in tables.items() if found}
 
 
 def _tournament(tournament: dict[str, Any]) -> None:
     """Draw the tournament; nothing for an evaluation without one."""
-    tables = tournament_tables(tournament)
+    tables = narrator_tables.tournament_tables(tournament)
     if tables:
-        st.subheader(TITLE, anchor=False)
-        plain_text.caption(tournament_note(tournament))
+        st.subheader(narrator_tables.TITLE, anchor=False)
+        plain_text.caption(narrator_tables.tournament_note(tournament))
     for title, cells in tables.items():
         plain_text.paragraph(title)
         st.dataframe(cells, hide_index=True, height="content")

@@ -6,21 +6,9 @@ import streamlit as st
 from app import plain_text
 from app.plain_text import Bold
 from explainers.evaluation.names import RANDOM
+from explainers.report import paper_tables
 from explainers.report.colours import line_of
 from explainers.report.evaluation_tables import row_name
-from explainers.report.paper_tables import (
-    ABOUT,
-    DEFINITIONS,
-    METRICS,
-    SETTING,
-    SUMMARY,
-    TableResult,
-    about,
-    outcome_lines,
-    summary_rows,
-    table_results,
-    value_table,
-)
 from explainers.report.tables import bounds_of
 
 ROW = 26  # pixels of a method in the plot
@@ -30,16 +18,16 @@ LEGEND = "Hollow diamonds are the paper's values; dots are ours, with the 95 % i
 
 def show() -> None:
     """Draw nothing where no table was measured."""
-    results = table_results()
+    results = paper_tables.table_results()
     if not results:
         return
     st.header("The papers' tables, ours beside theirs", anchor=False)
-    plain_text.paragraph(f"{SETTING} {ABOUT}")
-    st.dataframe(SUMMARY.cells(summary_rows(results)), hide_index=True, height="content")
+    plain_text.paragraph(f"{paper_tables.SETTING} {paper_tables.ABOUT}")
+    st.dataframe(paper_tables.SUMMARY.cells(paper_tables.summary_rows(results)), hide_index=True, height="content")
     names = {f"{result.table.paper}, {result.table.table}: {result.data_set}": result for result in results}
     chosen = st.selectbox("Table and data set", list(names), key="paper table")
     result = names[chosen or next(iter(names))]
-    plain_text.caption(f"{about(result)} {result.table.note} {LEGEND}")
+    plain_text.caption(f"{paper_tables.about(result)} {result.table.note} {LEGEND}")
     columns = st.columns(2)
     for place, metric in enumerate(result.table.metrics):
         with columns[place % 2]:
@@ -47,23 +35,23 @@ def show() -> None:
                 dots(result, metric),
                 key=f"paper {metric}",
                 config={"displayModeBar": False},
-                alt=f"{METRICS[metric].name}: the paper's values and ours",
+                alt=f"{paper_tables.METRICS[metric].name}: the paper's values and ours",
             )
-    for line in outcome_lines(result):
+    for line in paper_tables.outcome_lines(result):
         plain_text.paragraph(Bold(line.method), f": {line.text}")
-    st.dataframe(value_table(result).cells(result.methods), hide_index=True, height="content")
+    st.dataframe(paper_tables.value_table(result).cells(result.methods), hide_index=True, height="content")
     with st.expander("Definitions of the metrics"):
-        metrics = [METRICS[metric] for metric in result.table.metrics]
-        st.dataframe(DEFINITIONS.cells(metrics), hide_index=True, height="content")
+        metrics = [paper_tables.METRICS[metric] for metric in result.table.metrics]
+        st.dataframe(paper_tables.DEFINITIONS.cells(metrics), hide_index=True, height="content")
     st.code(result.measured["command"], "sh", wrap_lines=True)
 
 
-def dots(result: TableResult, metric: str) -> go.Figure:
+def dots(result: paper_tables.TableResult, metric: str) -> go.Figure:
     """Return a row per method, with a hollow diamond for the paper's value and a dot with the interval of ours."""
     figure = go.Figure()
     for method in result.methods[::-1]:
         _add(figure, result, method, metric)
-    title = f"{METRICS[metric].name} {'↑' if METRICS[metric].higher_is_better else '↓'}"
+    title = f"{paper_tables.METRICS[metric].name} {'↑' if paper_tables.METRICS[metric].higher_is_better else '↓'}"
     figure.update_xaxes(title_text=title, title_standoff=4)
     figure.update_layout(
         height=70 + ROW * len(result.methods),
@@ -74,7 +62,7 @@ def dots(result: TableResult, metric: str) -> go.Figure:
     return figure
 
 
-def _add(figure: go.Figure, result: TableResult, method: str, metric: str) -> None:
+def _add(figure: go.Figure, result: paper_tables.TableResult, method: str, metric: str) -> None:
     name, ours = row_name(method), result.ours(method, metric)
     published = result.table.published(result.data_set, method, metric)
     colour = GREY if method == RANDOM else line_of(method).colour

@@ -30,7 +30,7 @@ from explainers.datasets.images.sets import OWN
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.models.prompt import split_name
-from explainers.report.text import duration
+from explainers.report.wording import duration
 from explainers.training.artifacts import available_artifacts, own_folder
 from explainers.training.spec import VARIANT, FitSpec, Setting, settings_of, typed, with_hyperparameters
 

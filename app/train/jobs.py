@@ -19,16 +19,8 @@ from sqlalchemy.orm import Session
 from app.login.gate import ANYBODY, Account
 from app.operations.status import Watch
 from app.store import Job, JobKind, Store
-from app.train import processes
+from app.train import processes, submission
 from app.train.processes import Supervisor, card
-from app.train.submission import (
-    checked,
-    discard,
-    discard_weights,
-    own_weights,
-    remove_leftovers,
-    written,
-)
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.training.spec import FitSpec
@@ -105,11 +97,11 @@ class Jobs:
 
     def submit(self, spec: FitSpec, texts: Sequence[Example], account: Account = ANYBODY) -> Job:
         """Queues a training. Raises `ExplanationError` if it cannot be carried out; then no text stays on the disk."""
-        spec = checked(spec)
+        spec = submission.checked(spec)
         same = (spec.method, spec.model, spec.variant)
         if any(job.active and (job.method, job.model, job.variant) == same for job in self.all()):
             raise ExplanationError("A training of this name is on its way. Choose another name, or cancel it first.")
-        folder, spec = written(spec, texts)
+        folder, spec = submission.written(spec, texts)
         job = Job(
             method=spec.method,
             model=spec.model,
@@ -128,7 +120,7 @@ class Jobs:
             with self.store.begin() as session:
                 session.add(job)
         except BaseException:  # raised again: whatever stopped it, no text may stay on the disk
-            discard(job.run_folder)
+            submission.discard(job.run_folder)
             raise
         self.watch.call()
         return job
@@ -159,10 +151,10 @@ class Jobs:
                 return
             if job.pid in self.supervisor.dying:
                 processes.end(job.pid, at_once=True)
-            made = own_weights(job, card(job)) if weights else None
+            made = submission.own_weights(job, card(job)) if weights else None
             if made is not None:
-                discard_weights(made)
-            discard(job.run_folder)
+                submission.discard_weights(made)
+            submission.discard(job.run_folder)
             session.delete(job)
 
     def tick(self) -> bool:
@@ -180,7 +172,7 @@ class Jobs:
         busy = self.tick()
         if not self.tidy:
             named, self.tidy = {job.run_folder.name for job in self.all()}, True
-            if unknown := remove_leftovers(named):
+            if unknown := submission.remove_leftovers(named):
                 log.warning(
                     "folders in runs that belong to no training of this database: %d; delete them by hand", unknown
                 )

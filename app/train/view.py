@@ -23,7 +23,7 @@ from app.train.outcome import Log, curves, pace, read, result, title
 from app.train.processes import card
 from app.train.submission import own_weights
 from explainers.errors import ExplanationError
-from explainers.report.text import duration
+from explainers.report.wording import duration
 
 RESUME, ABOUT_RESUME = "Resume", "Continues from the last checkpoint, if one was written."
 ABOUT_WEIGHTS = "Otherwise they stay, and the Compare page still offers them."

@@ -12,23 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.annotations.records import (
-    JUDGEMENTS,
-    VERDICTS,
-    Annotation,
-    Answer,
-    Inspected,
-    Item,
-    Marked,
-    Ranked,
-    Rated,
-    ReadReason,
-    Several,
-    Simulated,
-    Span,
-    Task,
-    latest,
-)
+from explainers.annotations import records
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import Encoding, Unit
@@ -37,7 +21,7 @@ from explainers.models.inputs.words import word_spans
 UnitSpan = tuple[int, int]  # start and end (exclusive) in code points
 
 
-def units_of(spans: Collection[Span], unit_spans: Sequence[UnitSpan]) -> set[int]:
+def units_of(spans: Collection[records.Span], unit_spans: Sequence[UnitSpan]) -> set[int]:
     """The numbers of the units that the spans touch."""
     return {
         number
@@ -46,9 +30,9 @@ def units_of(spans: Collection[Span], unit_spans: Sequence[UnitSpan]) -> set[int
     }
 
 
-def spans_of(units: Collection[int], unit_spans: Sequence[UnitSpan]) -> tuple[Span, ...]:
+def spans_of(units: Collection[int], unit_spans: Sequence[UnitSpan]) -> tuple[records.Span, ...]:
     """In the order of the text. Raises `IndexError` for a number that is no unit's."""
-    spans: list[Span] = []
+    spans: list[records.Span] = []
     before = -2
     for number in sorted(set(units)):
         if number < 0:
@@ -56,12 +40,12 @@ def spans_of(units: Collection[int], unit_spans: Sequence[UnitSpan]) -> tuple[Sp
         start, end = unit_spans[number]
         if number == before + 1:
             start = spans.pop().start
-        spans.append(Span(start, end))
+        spans.append(records.Span(start, end))
         before = number
     return tuple(spans)
 
 
-def marked_units(marked: Marked, encoding: Encoding) -> set[int]:
+def marked_units(marked: records.Marked, encoding: Encoding) -> set[int]:
     """The units of an encoding that a person marked: words by their characters, patches by any shared pixel. Raises
     `ExplanationError` where the units are examples of a prompt, of which no mark says anything."""
     if encoding.examples:
@@ -79,7 +63,7 @@ def marked_units(marked: Marked, encoding: Encoding) -> set[int]:
     return numbers
 
 
-def marked_truth(rationale: Sequence[Marked], encoding: Encoding) -> NDArray[np.bool_]:
+def marked_truth(rationale: Sequence[records.Marked], encoding: Encoding) -> NDArray[np.bool_]:
     """True for every unit that at least half of those who gave a rationale marked, (units,)."""
     marks = np.zeros(len(encoding.units))
     for marked in rationale:
@@ -87,7 +71,7 @@ def marked_truth(rationale: Sequence[Marked], encoding: Encoding) -> NDArray[np.
     return np.asarray(marks * 2 >= max(1, len(rationale)))
 
 
-def marks_of(units: Collection[int], encoding: Encoding) -> Marked:
+def marks_of(units: Collection[int], encoding: Encoding) -> records.Marked:
     """Units of an encoding as marks: spans of either text, and the boxes of patches."""
     spans = []
     for segment in (0, 1):
@@ -95,7 +79,7 @@ def marks_of(units: Collection[int], encoding: Encoding) -> Marked:
         unit_spans = [(encoding.units[number].start, encoding.units[number].end) for number in own]
         spans.append(spans_of([place for place, number in enumerate(own) if number in units], unit_spans))
     boxes = (encoding.units[number].box for number in sorted(units))
-    return Marked(spans[0], spans[1], tuple(box for box in boxes if box is not None))
+    return records.Marked(spans[0], spans[1], tuple(box for box in boxes if box is not None))
 
 
 def _of_segment(encoding: Encoding, segment: int) -> list[int]:
@@ -106,7 +90,7 @@ def _of_segment(encoding: Encoding, segment: int) -> list[int]:
 Codes = Mapping[str, float]  # by question: a unit, a method, or the item itself; what was not answered is missing
 TextSpan = tuple[int, int, int]  # number of the text, start and end
 CLASS = "class"  # the question of `judged_classes`
-ORDINAL: tuple[Task, ...] = ("rate", "rank")  # tasks whose numbers have an order; those of the others are names
+ORDINAL: tuple[records.Task, ...] = ("rate", "rank")  # tasks whose numbers have an order; those of the others are names
 
 
 @dataclass(frozen=True)
@@ -132,18 +116,18 @@ def word_encoding(example: Example) -> Encoding:
 
 
 def judged_marks(
-    items: Iterable[Item],
-    annotations: Sequence[Annotation],
+    items: Iterable[records.Item],
+    annotations: Sequence[records.Annotation],
     encode: Callable[[Example], Encoding] = word_encoding,
 ) -> tuple[JudgedItem, ...]:
     """The evidence that people marked, 1 or 0 per unit, in the newest version of each, for the items that have any.
 
     Corrected rationales do not count. `encode` gives the units: those of a model for images.
     """
-    marks: dict[str, dict[str, Marked]] = {}
+    marks: dict[str, dict[str, records.Marked]] = {}
     classes: dict[str, dict[str, str]] = {}
-    for annotation in latest(tuple(annotations)):
-        if annotation.task == "mark" and isinstance(annotation.answer, Marked):
+    for annotation in records.latest(tuple(annotations)):
+        if annotation.task == "mark" and isinstance(annotation.answer, records.Marked):
             marks.setdefault(annotation.item, {})[annotation.annotator] = annotation.answer
             classes.setdefault(annotation.item, {})[annotation.annotator] = annotation.own_class
     return tuple(
@@ -152,7 +136,10 @@ def judged_marks(
 
 
 def judged_item(
-    item: Item, marks: Mapping[str, Marked], encoding: Encoding, classes: Mapping[str, str] | None = None
+    item: records.Item,
+    marks: Mapping[str, records.Marked],
+    encoding: Encoding,
+    classes: Mapping[str, str] | None = None,
 ) -> JudgedItem:
     """The marks of several people on one item, snapped to the units of its encoding. A question is a unit and the class
     that it is evidence for, so that people who gave different `classes` answered different questions."""
@@ -184,28 +171,28 @@ def judged_classes(classes: Mapping[str, Mapping[str, str]]) -> tuple[JudgedItem
     return tuple(JudgedItem(item, codes) for item, codes in given.items() if codes)
 
 
-def judged_answers(annotations: Sequence[Annotation], task: Task) -> tuple[JudgedItem, ...]:
+def judged_answers(annotations: Sequence[records.Annotation], task: records.Task) -> tuple[JudgedItem, ...]:
     """The newest answers to a task other than marking: labels, verdicts, ranks and ratings as numbers."""
     codes: dict[str, dict[str, Codes]] = {}
-    for annotation in latest(tuple(annotations)):
+    for annotation in records.latest(tuple(annotations)):
         if annotation.task == task and annotation.answer is not None:
             codes.setdefault(annotation.item, {})[annotation.annotator] = answer_codes(annotation.answer)
     return tuple(JudgedItem(item, own) for item, own in codes.items())
 
 
-def answer_codes(answer: Answer) -> Codes:
+def answer_codes(answer: records.Answer) -> Codes:
     """A number per question. Raises `ValueError` for marks and sentences, which are no numbers."""
-    if isinstance(answer, Several):
+    if isinstance(answer, records.Several):
         return {question: code for single in answer.answers for question, code in answer_codes(single).items()}
-    if isinstance(answer, Simulated):
+    if isinstance(answer, records.Simulated):
         return {answer.method: float(answer.label)}
-    if isinstance(answer, Inspected):
-        return {answer.method: float(VERDICTS.index(answer.verdict))}
-    if isinstance(answer, Ranked):
+    if isinstance(answer, records.Inspected):
+        return {answer.method: float(records.VERDICTS.index(answer.verdict))}
+    if isinstance(answer, records.Ranked):
         return {method: float(place) for place, method in enumerate(answer.methods, 1)}
-    if isinstance(answer, ReadReason):
-        return {question: float(JUDGEMENTS.index(judged)) for question, judged in answer.judgements.items()}
-    if isinstance(answer, Rated):
+    if isinstance(answer, records.ReadReason):
+        return {question: float(records.JUDGEMENTS.index(judged)) for question, judged in answer.judgements.items()}
+    if isinstance(answer, records.Rated):
         return {
             f"{score.method}: {name}": float(value)
             for score in answer.scores

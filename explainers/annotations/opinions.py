@@ -15,24 +15,15 @@ from typing import Literal
 
 import numpy as np
 
+from explainers.annotations import records
 from explainers.annotations.formats.tables import guarded_csv
 from explainers.annotations.judged import JudgedItem
-from explainers.annotations.records import (
-    JUDGEMENTS,
-    READ_QUESTIONS,
-    Annotation,
-    Item,
-    Ranked,
-    Rated,
-    ReadReason,
-    latest,
-)
 from explainers.metrics.agreement import spearman
 from explainers.metrics.bootstrap import Interval, mean_interval, wilson
 from explainers.metrics.plausibility import f1, is_defined
 
 HOLDS = "holds"
-JUDGED = (*READ_QUESTIONS, HOLDS)
+JUDGED = (*records.READ_QUESTIONS, HOLDS)
 Kind = Literal["rank", "relatedness", "fluency"]
 KINDS: tuple[Kind, ...] = ("rank", "relatedness", "fluency")
 LOWER_IS_BETTER: tuple[Kind, ...] = ("rank",)
@@ -52,19 +43,19 @@ class ReasonShares:
     shares: Mapping[str, Interval]
 
 
-def judged_question(annotations: Sequence[Annotation], question: str) -> tuple[JudgedItem, ...]:
+def judged_question(annotations: Sequence[records.Annotation], question: str) -> tuple[JudgedItem, ...]:
     """The newest answers to one of `JUDGED`: places in `JUDGEMENTS`, of `HOLDS` 1 or 0."""
     codes: dict[str, dict[str, Mapping[str, float]]] = defaultdict(dict)
     for annotation, answer in _newest(annotations):
-        code = answer.holds if question == HOLDS else JUDGEMENTS.index(answer.judgements[question])
+        code = answer.holds if question == HOLDS else records.JUDGEMENTS.index(answer.judgements[question])
         codes[annotation.item][annotation.annotator] = {question: float(code)}
     return tuple(JudgedItem(item, own) for item, own in codes.items())
 
 
-def reason_shares(items: Iterable[Item], annotations: Sequence[Annotation]) -> tuple[ReasonShares, ...]:
+def reason_shares(items: Iterable[records.Item], annotations: Sequence[records.Annotation]) -> tuple[ReasonShares, ...]:
     """A row per writer, in the order of their names, of the sentences that somebody has read."""
     writers = {item.id: item.reason.writer for item in items if item.reason is not None}
-    read: dict[str, dict[str, list[ReadReason]]] = defaultdict(lambda: defaultdict(list))
+    read: dict[str, dict[str, list[records.ReadReason]]] = defaultdict(lambda: defaultdict(list))
     readers: dict[str, set[str]] = defaultdict(set)
     for annotation, answer in _newest(annotations):
         if annotation.item in writers:
@@ -79,23 +70,23 @@ def reason_shares(items: Iterable[Item], annotations: Sequence[Annotation]) -> t
     )
 
 
-def _share(sentences: Iterable[Sequence[ReadReason]], question: str) -> Interval:
+def _share(sentences: Iterable[Sequence[records.ReadReason]], question: str) -> Interval:
     means = [sum(_yes(answer, question) for answer in answers) / len(answers) for answers in sentences]
     return Interval(sum(means) / len(means), *wilson(sum(means), len(means)), len(means))
 
 
-def _yes(answer: ReadReason, question: str) -> bool:
+def _yes(answer: records.ReadReason, question: str) -> bool:
     return answer.holds if question == HOLDS else answer.judgements[question] == "yes"
 
 
-def marks_csv(annotations: Sequence[Annotation], annotator: str) -> str:
+def marks_csv(annotations: Sequence[records.Annotation], annotator: str) -> str:
     """A person's newest marks, a line per sentence with id, and yes, no or ? for each of `READ_QUESTIONS`."""
     own = [
         (annotation.item, *answer.judgements.values())
         for annotation, answer in _newest(annotations)
         if annotation.annotator == annotator
     ]
-    return guarded_csv([("id", *READ_QUESTIONS), *own])
+    return guarded_csv([("id", *records.READ_QUESTIONS), *own])
 
 
 def marks_name(reading: str, annotator: str) -> str:
@@ -108,7 +99,7 @@ def _in_name(text: str) -> str:
     return re.sub(r'[\x00-\x1f%./\\:*?"<>|]', lambda match: f"%{ord(match[0]):02X}", text)
 
 
-def marks_archive(reading: str, annotations: Sequence[Annotation]) -> bytes:
+def marks_archive(reading: str, annotations: Sequence[records.Annotation]) -> bytes:
     """A ZIP file with the marks of everybody who has read a reason."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -117,12 +108,12 @@ def marks_archive(reading: str, annotations: Sequence[Annotation]) -> bytes:
     return file.getvalue()
 
 
-def _newest(annotations: Sequence[Annotation]) -> list[tuple[Annotation, ReadReason]]:
+def _newest(annotations: Sequence[records.Annotation]) -> list[tuple[records.Annotation, records.ReadReason]]:
     """The newest version of everybody's answers to the task "read"."""
     return [
         (annotation, annotation.answer)
-        for annotation in latest(tuple(annotations))
-        if isinstance(annotation.answer, ReadReason)
+        for annotation in records.latest(tuple(annotations))
+        if isinstance(annotation.answer, records.ReadReason)
     ]
 
 
@@ -154,21 +145,21 @@ class DifferentUnits:
     random_order: float
 
 
-def judgements(annotations: Sequence[Annotation], kind: Kind) -> dict[str, dict[str, list[float]]]:
+def judgements(annotations: Sequence[records.Annotation], kind: Kind) -> dict[str, dict[str, list[float]]]:
     """Map each item and method to how people judged, each in the newest version."""
     values: dict[str, dict[str, list[float]]] = {}
-    for annotation in latest(tuple(annotations)):
+    for annotation in records.latest(tuple(annotations)):
         pairs: list[tuple[str, float]] = []
-        if kind == "rank" and isinstance(annotation.answer, Ranked):
+        if kind == "rank" and isinstance(annotation.answer, records.Ranked):
             pairs = [(method, float(place)) for place, method in enumerate(annotation.answer.methods, 1)]
-        elif kind != "rank" and isinstance(annotation.answer, Rated):
+        elif kind != "rank" and isinstance(annotation.answer, records.Rated):
             pairs = [(score.method, float(getattr(score, kind))) for score in annotation.answer.scores]
         for method, value in pairs:
             values.setdefault(annotation.item, {}).setdefault(method, []).append(value)
     return values
 
 
-def preferences(annotations: Sequence[Annotation], kind: Kind) -> tuple[Preference, ...]:
+def preferences(annotations: Sequence[records.Annotation], kind: Kind) -> tuple[Preference, ...]:
     """The methods, the preferred first. An item counts once, with the mean over the people who judged it."""
     by_item = judgements(annotations, kind)
     rows = []
@@ -179,7 +170,7 @@ def preferences(annotations: Sequence[Annotation], kind: Kind) -> tuple[Preferen
     return tuple(sorted(rows, key=lambda row: row.interval.mean * (1 if kind in LOWER_IS_BETTER else -1)))
 
 
-def mean_preferences(annotations: Sequence[Annotation], kind: Kind) -> ByItem:
+def mean_preferences(annotations: Sequence[records.Annotation], kind: Kind) -> ByItem:
     """Map each item and method to the mean over people, of ranks with a minus, so that higher is better in any kind."""
     sign = -1 if kind in LOWER_IS_BETTER else 1
     by_item = judgements(annotations, kind)

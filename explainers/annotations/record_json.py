@@ -18,17 +18,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
-from explainers.annotations.records import (
-    ANSWERS,
-    TASKS,
-    Annotation,
-    Answer,
-    GivenReason,
-    Item,
-    Marked,
-    Several,
-    Task,
-)
+from explainers.annotations import records
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable, refused_fields
@@ -50,41 +40,43 @@ class ItemObject:
     number: Annotated[StrictInt | None, Field(alias="class")] = None
     label: StrictStr = ""
     explanations: tuple[StrictStr, ...] = ()
-    rationale: tuple[Marked, ...] | None = None
-    reason: GivenReason | None = None
+    rationale: tuple[records.Marked, ...] | None = None
+    reason: records.GivenReason | None = None
 
 
-ANNOTATION, ITEM = TypeAdapter(Annotation), TypeAdapter(ItemObject)
-ADAPTERS: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (*ANSWERS.values(), Several)}
+ANNOTATION, ITEM = TypeAdapter(records.Annotation), TypeAdapter(ItemObject)
+ADAPTERS: dict[type, TypeAdapter[Any]] = {
+    kind: TypeAdapter(kind) for kind in (*records.ANSWERS.values(), records.Several)
+}
 
 
-def annotation_line(annotation: Annotation) -> str:
+def annotation_line(annotation: records.Annotation) -> str:
     return json.dumps(annotation_json(annotation), ensure_ascii=False, allow_nan=False)
 
 
-def parse_annotation(line: str) -> Annotation:
+def parse_annotation(line: str) -> records.Annotation:
     """Raises `DataUnavailable` with a sentence if the line is no annotation."""
     return read_annotation(parsed_json(line))
 
 
-def item_line(item: Item) -> str:
+def item_line(item: records.Item) -> str:
     return json.dumps(item_json(item), ensure_ascii=False, allow_nan=False)
 
 
-def parse_item(line: str) -> Item:
+def parse_item(line: str) -> records.Item:
     """Raises `DataUnavailable` with a sentence if the line is no item."""
     return read_item(parsed_json(line))
 
 
-def annotation_json(annotation: Annotation) -> Content:
+def annotation_json(annotation: records.Annotation) -> Content:
     return cast(Content, ANNOTATION.dump_python(annotation, mode="json"))
 
 
-def answer_json(answer: Answer) -> Content:
+def answer_json(answer: records.Answer) -> Content:
     return cast(Content, ADAPTERS[type(answer)].dump_python(answer, mode="json"))
 
 
-def item_json(item: Item) -> Content:
+def item_json(item: records.Item) -> Content:
     """An image becomes its file in base64."""
     example, image = item.example, None
     if example.image is not None:
@@ -103,7 +95,7 @@ def item_json(item: Item) -> Content:
     return cast(Content, ITEM.dump_python(row, mode="json", by_alias=True))
 
 
-def read_annotation(content: Any) -> Annotation:
+def read_annotation(content: Any) -> records.Annotation:
     """Raises `DataUnavailable` with a sentence for a missing field, a wrong type and an impossible value."""
     row = json_object(content, "an annotation")
     if row.get("answer") is not None:
@@ -111,23 +103,25 @@ def read_annotation(content: Any) -> Annotation:
     return _read(ANNOTATION, {"answer": None, **row})
 
 
-def read_answer(task: Task, content: Any) -> Answer:
+def read_answer(task: records.Task, content: Any) -> records.Answer:
     """Raises `DataUnavailable` as `read_annotation`."""
     row = json_object(content, "an answer")
-    if task not in TASKS:
-        raise DataUnavailable(f"A task is one of {', '.join(TASKS)}, not {task!r}.")
+    if task not in records.TASKS:
+        raise DataUnavailable(f"A task is one of {', '.join(records.TASKS)}, not {task!r}.")
     if "answers" not in row:
-        return cast(Answer, _read(ADAPTERS[ANSWERS[task]], row))
+        return cast(records.Answer, _read(ADAPTERS[records.ANSWERS[task]], row))
     several = field(row, "answers", list)
-    return cast(Answer, _read(ADAPTERS[Several], {"answers": [read_answer(task, single) for single in several]}))
+    return cast(
+        records.Answer, _read(ADAPTERS[records.Several], {"answers": [read_answer(task, single) for single in several]})
+    )
 
 
-def read_marked(content: Any) -> Marked:
+def read_marked(content: Any) -> records.Marked:
     """Raises `DataUnavailable` as `read_annotation`."""
-    return cast(Marked, _read(ADAPTERS[Marked], json_object(content, "marks")))
+    return cast(records.Marked, _read(ADAPTERS[records.Marked], json_object(content, "marks")))
 
 
-def read_item(content: Any) -> Item:
+def read_item(content: Any) -> records.Item:
     """Raises `DataUnavailable` as `read_annotation`."""
     row = _read(ITEM, json_object(content, "an item"))
     try:
@@ -135,7 +129,7 @@ def read_item(content: Any) -> Item:
         if row.image is not None:
             image = InputImage.uploaded(base64.b64decode(row.image.encode("ascii"), validate=True))
         example = Example(row.text, row.pair, row.number, row.explanations, image)
-        return Item(row.id, example, row.rationale, row.label, row.reason)
+        return records.Item(row.id, example, row.rationale, row.label, row.reason)
     except (binascii.Error, UnicodeEncodeError) as error:
         raise DataUnavailable("The field image is not base64.") from error
     except ValueError as error:

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from explainers.attribution.mask_samples import (
-    Floats,
-    IndependentMasks,
-    Masks,
-    MaskSample,
-    SharedMasks,
-)
+from explainers.attribution import mask_samples
 from explainers.attribution.shared_masks import shared_masks, size_weights
 from explainers.methods.spec import MethodSpec
 from explainers.results.attribution import Attribution
@@ -90,21 +84,21 @@ class KernelShap:
             settle=self.samples == UNTIL_SETTLED,
         )
 
-    def sample(self, units: int) -> MaskSample:
+    def sample(self, units: int) -> mask_samples.MaskSample:
         """Nothing, everything, then each coalition followed by its complement; the first two have to be met."""
         if self.sampling == "shared":
-            return SharedMasks(shared_masks(units, self.seed, self.count(units)), kernel_weights)
+            return mask_samples.SharedMasks(shared_masks(units, self.seed, self.count(units)), kernel_weights)
         masks = self.masks(units)
         weights = np.ones(len(masks))
         weights[:2] = CERTAIN
-        return IndependentMasks(masks, weights, np.arange(len(masks)) // 2)
+        return mask_samples.IndependentMasks(masks, weights, np.arange(len(masks)) // 2)
 
     def count(self, units: int) -> int:
         """The number of masks, at most."""
         samples = SETTLED_BY if self.samples == UNTIL_SETTLED else self.samples
         return max(samples, min(self.per_unit * units, self.most))
 
-    def masks(self, units: int) -> Masks:
+    def masks(self, units: int) -> mask_samples.Masks:
         """(samples, units), coalitions by the kernel's weight, with replacement."""
         pairs = self.count(units) // 2 - 1
         rng = np.random.default_rng(self.seed)
@@ -116,7 +110,7 @@ class KernelShap:
         return np.vstack([np.zeros((1, units), dtype=bool), np.ones((1, units), dtype=bool), both])
 
 
-def kernel_weights(masks: Masks) -> Floats:
+def kernel_weights(masks: mask_samples.Masks) -> mask_samples.Floats:
     """The kernel divided by the chance that a mask is among these, (N,), 1 in the mean; the first two are certain."""
     units = masks.shape[1]
     sizes = np.arange(1, units)

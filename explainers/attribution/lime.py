@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from explainers.attribution.mask_samples import (
-    Floats,
-    IndependentMasks,
-    Masks,
-    MaskSample,
-    SharedMasks,
-)
+from explainers.attribution import mask_samples
 from explainers.attribution.shared_masks import shared_masks, size_weights
 from explainers.methods.spec import MethodSpec
 from explainers.results.attribution import Attribution
@@ -85,25 +79,25 @@ class Lime:
             settle=self.samples == UNTIL_SETTLED,
         )
 
-    def sample(self, units: int) -> MaskSample:
+    def sample(self, units: int) -> mask_samples.MaskSample:
         """The whole text is always in."""
         if self.sampling == "shared":
-            return SharedMasks(shared_masks(units, self.seed, self.count), self.shared_weights)
+            return mask_samples.SharedMasks(shared_masks(units, self.seed, self.count), self.shared_weights)
         masks = self.masks(units)
-        return IndependentMasks(masks, self.kernel(masks), np.arange(len(masks)))
+        return mask_samples.IndependentMasks(masks, self.kernel(masks), np.arange(len(masks)))
 
     @property
     def count(self) -> int:
         """The number of masks, at most."""
         return SETTLED_BY if self.samples == UNTIL_SETTLED else self.samples
 
-    def kernel(self, masks: Masks) -> Floats:
+    def kernel(self, masks: mask_samples.Masks) -> mask_samples.Floats:
         """π, (N,)."""
         distance = 1 - np.sqrt(masks.mean(axis=1))  # the cosine between all ones and k of n ones is √(k/n)
-        weights: Floats = np.sqrt(np.exp(-((distance / self.width) ** 2)))
+        weights: mask_samples.Floats = np.sqrt(np.exp(-((distance / self.width) ** 2)))
         return weights
 
-    def shared_weights(self, masks: Masks) -> Floats:
+    def shared_weights(self, masks: mask_samples.Masks) -> mask_samples.Floats:
         """π times how often as many draws of the authors' hold a mask, divided by the chance that it is among these."""
         units = masks.shape[1]
         draws = self.count if len(masks) == 2**units else len(masks)  # no more masks: each stands for several draws
@@ -111,7 +105,7 @@ class Lime:
         mass[-1] = 1  # the whole text
         return size_weights(masks, mass) * self.kernel(masks)
 
-    def masks(self, units: int) -> Masks:
+    def masks(self, units: int) -> mask_samples.Masks:
         """(count, units), true = kept; the first mask is the whole text."""
         rng = np.random.default_rng(self.seed)
         erased = rng.integers(1, units + 1, self.count)

@@ -6,24 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from explainers.commands.options import (
-    AsJson,
-    DeviceName,
-    ModelName,
-    PrecisionName,
-    Samples,
-    SamplingName,
-    Seed,
-    SplitName,
-    Steps,
-    UnitName,
-    UnseenData,
-    Yes,
-    downloads,
-    show_progress,
-    split_ids,
-    user_errors,
-)
+from explainers.commands import options
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError
 from explainers.results.settings import EVALUATED_SAMPLING
@@ -45,9 +28,9 @@ ROWS = (*COLUMNS, "label_class", "format_", "preset", "thorough", "sanity", "smo
 
 def evaluate_command(
     context: typer.Context,
-    model: ModelName = "sst2",
-    data: UnseenData = None,
-    split: SplitName = "test",
+    model: options.ModelName = "sst2",
+    data: options.UnseenData = None,
+    split: options.SplitName = "test",
     n: Annotated[int, typer.Option(help="Number of texts, taken at random by the seed; 0 takes all.")] = 300,
     methods: Annotated[str, typer.Option(help="Method ids, separated by commas; by default all with weights.")] = "",
     erasures: Annotated[str, typer.Option(help="Erasure operators to score under.")] = "mask,delete,zero",
@@ -58,21 +41,21 @@ def evaluate_command(
             "a mask token."
         ),
     ] = None,
-    unit: UnitName = "word",
-    samples: Samples = 500,
-    sampling: SamplingName = EVALUATED_SAMPLING,
-    steps: Steps = 50,
+    unit: options.UnitName = "word",
+    samples: options.Samples = 500,
+    sampling: options.SamplingName = EVALUATED_SAMPLING,
+    steps: options.Steps = 50,
     against: Annotated[str, typer.Option(help="A method with which the others are compared, text by text.")] = "",
     sensitive: Annotated[int, typer.Option(min=0, help="Number of texts on which AvgSen is measured.")] = 50,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     processes: Annotated[int, typer.Option(help="Processes of one thread each, which share the texts.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the results; an interrupted evaluation continues.")] = Path(
         "runs/evaluation"
     ),
-    device: DeviceName = "auto",
-    precision: PrecisionName = "float32",
-    yes: Yes = False,
-    json_: AsJson = False,
+    device: options.DeviceName = "auto",
+    precision: options.PrecisionName = "float32",
+    yes: options.Yes = False,
+    json_: options.AsJson = False,
     column: Annotated[
         str, typer.Option(help="Column of the texts in a .csv, .tsv, .jsonl or .parquet file.", rich_help_panel=TABLE)
     ] = "text",
@@ -161,7 +144,7 @@ def evaluate_command(
     ] = None,
 ) -> None:
     """Measure every method on a data set, or on the rows of a table: metrics and operators, controls, intervals."""
-    with user_errors(), downloads(yes=yes or file is not None):  # a job cannot be asked
+    with options.user_errors(), options.downloads(yes=yes or file is not None):  # a job cannot be asked
         if merge is not None:
             return typer.echo(merged(merge, as_json=json_))
         if file is not None:
@@ -173,10 +156,10 @@ def evaluate_command(
         from explainers.results.settings import checked_settings
 
         settings = checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)
-        ids = tuple(filter(None, split_ids(methods)))
-        spec = EvaluationSpec(model, data, split, n, ids, split_ids(erasures), against, processes=processes)
+        ids = tuple(filter(None, options.split_ids(methods)))
+        spec = EvaluationSpec(model, data, split, n, ids, options.split_ids(erasures), against, processes=processes)
         spec = replace(spec, precision=checked_precision(precision))
-        evaluation = evaluate_data_set(spec, settings, sensitive, out, device, show_progress)
+        evaluation = evaluate_data_set(spec, settings, sensitive, out, device, options.show_progress)
         say_precision(spec.precision, evaluation.about["model"]["precisions"])
         tables = write_evaluation(evaluation, spec.erasures, against, out)
         typer.echo((out / "table.json").read_text(encoding="utf-8") if json_ else tables)
@@ -185,25 +168,21 @@ def evaluate_command(
 def write_evaluation(evaluation: "Evaluation", erasures: tuple[str, ...], against: str, out: Path) -> str:
     """Writes the files of the tables to `out`; returns the tables as Markdown."""
     from explainers.evaluation.narrator_runs import evaluate_fitted_narrators
-    from explainers.report.evaluation_tables import (
-        evaluation_markdown,
-        evidence_cells,
-        evidence_markdown,
-        write_tables,
-    )
+    from explainers.report import evaluation_tables
     from explainers.report.narrator_tables import narrator_markdown
     from explainers.results.manifest import strict_json
 
     rows, texts = evaluation.rows, len(evaluation.inputs)
-    write_tables(rows, evaluation.about, out)
+    evaluation_tables.write_tables(rows, evaluation.about, out)
     sections = [
-        f"Scored by `{erasure}` on {texts} texts:\n\n{evaluation_markdown(rows, erasure)}" for erasure in erasures
+        f"Scored by `{erasure}` on {texts} texts:\n\n{evaluation_tables.evaluation_markdown(rows, erasure)}"
+        for erasure in erasures
     ]
-    if evidence_cells(rows, erasures[0]):
-        sections.append(f"{EVIDENCE_TITLE}\n\n{evidence_markdown(rows, erasures[0])}")
+    if evaluation_tables.evidence_cells(rows, erasures[0]):
+        sections.append(f"{EVIDENCE_TITLE}\n\n{evaluation_tables.evidence_markdown(rows, erasures[0])}")
     if against:
         sections += [f"By `{erasure}`, {comparison_with(evaluation, against, erasure)}" for erasure in erasures]
-    narrator_rows = evaluate_fitted_narrators(evaluation.model, evaluation.inputs, show_progress)
+    narrator_rows = evaluate_fitted_narrators(evaluation.model, evaluation.inputs, options.show_progress)
     if narrator_rows:
         content = strict_json({"rows": narrator_rows}) + "\n"
         (out / "narratives.json").write_text(content, encoding="utf-8")
@@ -279,7 +258,7 @@ def row_spec(context: typer.Context) -> "SetSpec":
         thorough=values["thorough"],
         sanity=values["sanity"],
         smooth=values["smooth"],
-        methods=tuple(filter(None, split_ids(values["methods"]))),
+        methods=tuple(filter(None, options.split_ids(values["methods"]))),
         shard=values["shard"],
         processes=values["processes"],
         engine=values["engine"],
@@ -302,7 +281,7 @@ def evaluate_spec(file: Path) -> str:
         content = file.read_bytes()
     except OSError as error:
         raise ExplanationError(f"The file {file} cannot be read: {error.strerror}.") from error
-    return strict_json(run_set(read_set_spec(content), show_progress))
+    return strict_json(run_set(read_set_spec(content), options.show_progress))
 
 
 def evaluate_rows(spec: "SetSpec", *, as_json: bool) -> str:
@@ -311,7 +290,7 @@ def evaluate_rows(spec: "SetSpec", *, as_json: bool) -> str:
     from explainers.evaluation.set_spec import WHOLE
     from explainers.results.manifest import strict_json
 
-    manifest = run_set(spec, show_progress)
+    manifest = run_set(spec, options.show_progress)
     say_precision(spec.precision, manifest.get("precisions", {}))
     if as_json:
         return strict_json(manifest)
@@ -326,7 +305,7 @@ def evaluate_rows(spec: "SetSpec", *, as_json: bool) -> str:
 def say_precision(asked: str, counts: "Mapping[str, int]") -> None:
     """Say of how many inputs the precision is not the one that was asked for."""
     if asked != "float32" and counts.get("float32"):
-        show_progress(
+        options.show_progress(
             f"{counts['float32']} of {sum(counts.values())} inputs were computed in float32: in {asked} other units "
             "lead or another class is predicted."
         )
@@ -348,5 +327,5 @@ def set_tables(out: Path) -> str:
     from explainers.report.set_tables import set_markdown
 
     manifest, rows, methods = read_set(out)
-    show_progress(f"Results: {', '.join(str(out / name) for name in manifest['files'])}")
+    options.show_progress(f"Results: {', '.join(str(out / name) for name in manifest['files'])}")
     return set_markdown(manifest, rows, methods, read_sanity(out))

@@ -6,23 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explainers.commands.options import (
-    AsJson,
-    BudgetSeconds,
-    DeviceName,
-    ModelName,
-    PrecisionName,
-    Samples,
-    SamplingName,
-    Seed,
-    Steps,
-    UnitName,
-    Yes,
-    downloads,
-    show_progress,
-    split_ids,
-    user_errors,
-)
+from explainers.commands import options
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import base_id, check_applicable, default_methods, select, selection
@@ -43,7 +27,7 @@ def explain_command(
     image: Annotated[
         Path | None, typer.Option(help="A PNG, JPEG, WebP, GIF or BMP file that the text is about.")
     ] = None,
-    model: ModelName = "sst2",
+    model: options.ModelName = "sst2",
     beside: Annotated[
         str | None,
         typer.Option(help="A second model, row by row below the first; methods are compared by rank."),
@@ -72,7 +56,7 @@ def explain_command(
             help="mask, delete, zero, or blur for images; by default mask, or delete for models without a mask token."
         ),
     ] = None,
-    unit: UnitName = "word",
+    unit: options.UnitName = "word",
     opened: Annotated[
         str,
         typer.Option("--open", help="With --unit sentence, numbers of sentences from 0, separated by commas: by word."),
@@ -84,22 +68,22 @@ def explain_command(
         Path | None,
         typer.Option(help="A .jsonl file with scores of this text made elsewhere; each of its methods becomes a row."),
     ] = None,
-    samples: Samples = UNTIL_SETTLED,
-    sampling: SamplingName = DEFAULT_SAMPLING,
-    steps: Steps = 50,
-    seed: Seed = 0,
-    budget: BudgetSeconds = None,
-    device: DeviceName = "auto",
-    precision: PrecisionName = "float32",
-    yes: Yes = False,
-    json_: AsJson = False,
+    samples: options.Samples = UNTIL_SETTLED,
+    sampling: options.SamplingName = DEFAULT_SAMPLING,
+    steps: options.Steps = 50,
+    seed: options.Seed = 0,
+    budget: options.BudgetSeconds = None,
+    device: options.DeviceName = "auto",
+    precision: options.PrecisionName = "float32",
+    yes: options.Yes = False,
+    json_: options.AsJson = False,
     html: Annotated[Path | None, typer.Option(help="Also write a stand-alone page to this file.")] = None,
     table: Annotated[
         Path | None, typer.Option(help="Also write the scores to this .csv or .parquet file, a row per unit.")
     ] = None,
 ) -> None:
     """Explain one input with several methods, and measure each explanation."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.results.settings import checked_budget, checked_settings
 
         numbers, seconds = sentence_numbers(opened), checked_budget(budget)
@@ -109,7 +93,7 @@ def explain_command(
             raise ExplanationError(
                 "--attributions, --superpixels, --html and --table are about one model. Omit them, or --beside."
             )
-        ids = None if methods is None else split_ids(methods)
+        ids = None if methods is None else options.split_ids(methods)
         chosen = () if ids is None else selection(ids).methods
 
         from explainers.api import compare, explain_beside  # takes seconds; whose options are wrong need not wait
@@ -157,7 +141,7 @@ def explain_command(
                 raise ExplanationError(f"None of these methods is fitted to {name}. Choose others with --methods.")
             return typer.echo(strict_json(pair.as_dict()) if json_ else "\n".join(pair_lines(pair)))
         given = specs_from_file(attributions, example)
-        note = show_progress if sys.stderr.isatty() else None
+        note = options.show_progress if sys.stderr.isatty() else None
         comparison = compare(
             frozen,
             example,
@@ -199,7 +183,7 @@ def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec,
         raise ExplanationError(f"{path.name} cannot be read: {error.strerror}.") from error
     file = read_scores(content, path.name) or read_attributions(decode_text(content, path.name))
     for problem in file.problems():
-        show_progress(problem)
+        options.show_progress(problem)
     return tuple(row.spec for row in file.of(example))
 
 

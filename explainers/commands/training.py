@@ -7,22 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from explainers.commands.options import (
-    DeviceName,
-    ModelName,
-    Seed,
-    Yes,
-    downloads,
-    image_files,
-    parse_settings,
-    show_progress,
-    user_errors,
-)
+from explainers.commands import options
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import learning_methods
 from explainers.models.precision import checked_precision
-from explainers.report.text import duration
+from explainers.report.wording import duration
 from explainers.training.spec import ALL, FitSpec, read_spec
 
 
@@ -33,7 +23,7 @@ def train_model_command(
     steps: Annotated[int | None, typer.Option(help="For models trained on generated data; by default 10,500.")] = None,
     rank: Annotated[int, typer.Option(help="LoRA rank; 0 trains the encoder layers themselves.")] = 0,
     learning_rate: Annotated[float | None, typer.Option(help="By default that of the model's recipe.")] = None,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     uniform_masking: Annotated[
         bool,
         typer.Option(
@@ -44,11 +34,11 @@ def train_model_command(
     resume: Annotated[bool, typer.Option("--resume", help="Continue after the last finished epoch.")] = False,
 ) -> None:
     """Train an embedded model and write its bundle."""
-    with user_errors():
+    with options.user_errors():
         from explainers.models.tasks import TrainingOptions, make_bundle
 
-        options = TrainingOptions(data, out, resume, epochs, steps, rank, learning_rate or None, seed, uniform_masking)
-        typer.echo(json.dumps(make_bundle(name, options), indent=2))
+        training = TrainingOptions(data, out, resume, epochs, steps, rank, learning_rate or None, seed, uniform_masking)
+        typer.echo(json.dumps(make_bundle(name, training), indent=2))
 
 
 def train_head_command(
@@ -59,17 +49,17 @@ def train_head_command(
     out: Annotated[Path, typer.Option(help="Folder of the head, which is then a model name.")],
     vision: Annotated[str, typer.Option(help="For VisualBERT: the vision model that embeds the image.")] = "",
     tokenizer: Annotated[str, typer.Option(help="A tokenizer, if the encoder comes without one.")] = "",
-    seed: Seed = 0,
-    device: DeviceName = "auto",
-    yes: Yes = False,
+    seed: options.Seed = 0,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
 ) -> None:
     """Train a classifier head on a frozen encoder of images and texts, from a published set."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.datasets.images.sets import image_set
         from explainers.models.catalog import resolve_device
         from explainers.models.multimodal.head_training import HeadRecipe, fit_head
 
-        files = image_files(format_, images)
+        files = options.image_files(format_, images)
         if files is None or not data.is_file():
             raise ExplanationError(f"The file {data} does not exist.")
         annotated = files.read(data)
@@ -89,7 +79,7 @@ def fit_command(
             help=f"{', '.join(learning_methods())}, {ALL} of them, or a narrator: {', '.join(NARRATORS.ids)}."
         ),
     ] = "",
-    model: ModelName = "sst2",
+    model: options.ModelName = "sst2",
     data: Annotated[
         Path | None,
         typer.Option(
@@ -105,7 +95,7 @@ def fit_command(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A hyperparameter: name=value. Repeatable; see --settings.")
     ] = None,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     seeds: Annotated[
         int, typer.Option(min=1, help="Trainings, with the seeds from --seed on; the best on validation texts is kept.")
     ] = 1,
@@ -116,7 +106,7 @@ def fit_command(
         bool, typer.Option("--settings", help="List the hyperparameters that --set takes, with their values, and end.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="IvRA only: train the classifier too, as a new model.")] = False,
-    device: DeviceName = "auto",
+    device: options.DeviceName = "auto",
     precision: Annotated[
         str | None,
         typer.Option(
@@ -124,14 +114,14 @@ def fit_command(
             "narrators --set half_precision=…. By default that of the variant."
         ),
     ] = None,
-    yes: Yes = False,
+    yes: options.Yes = False,
     file: Annotated[
         Path | None,
         typer.Option("--spec", help="All of this as JSON, as the Train page writes it."),
     ] = None,
 ) -> None:
     """Fit a method to a frozen model, on unlabelled texts."""
-    with user_errors(), downloads(yes=yes or file is not None):  # a job cannot be asked
+    with options.user_errors(), options.downloads(yes=yes or file is not None):  # a job cannot be asked
         if file is not None:
             spec = spec_in(file, context)
         else:
@@ -141,7 +131,7 @@ def fit_command(
                 data=str(data or ""),
                 variant=variant,
                 seed=seed,
-                settings=with_precision(parse_settings(set_), precision, narrator=method in NARRATORS.ids),
+                settings=with_precision(options.parse_settings(set_), precision, narrator=method in NARRATORS.ids),
                 format=format_,
                 images=str(images or ""),
                 seeds=seeds,
@@ -155,7 +145,7 @@ def fit_command(
             raise ExplanationError("Name a method, or give a training as JSON with --spec FILE.")
         if spec.full:
             spec.check()
-        image_files(spec.format, Path(spec.images) if spec.images else None)
+        options.image_files(spec.format, Path(spec.images) if spec.images else None)
         if settings:
             typer.echo(settings_of(spec))
         else:
@@ -206,7 +196,7 @@ def settings_of(spec: FitSpec) -> str:
 def say_time(seconds: float) -> None:
     """Say how long the fit takes that begins now."""
     about = f"About {duration(seconds)} on this machine, by a timed step."
-    show_progress(f"{about} Ctrl-C stops the fit; --resume continues it.")
+    options.show_progress(f"{about} Ctrl-C stops the fit; --resume continues it.")
 
 
 def run_fit(spec: FitSpec) -> dict[str, Any] | list[dict[str, Any]]:

@@ -32,16 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from explainers.attribution.controls import RANDOM
-from explainers.comparison.consensus import (
-    FEWEST_METHODS,
-    abstains,
-    agreement,
-    by_agreement,
-    comparable_results,
-    spec_of,
-    takes_part,
-    top_units,
-)
+from explainers.comparison import consensus
 from explainers.installation import ASSETS
 from explainers.metrics.chance import FEWEST_UNITS, evidence, fixed_sequence, sampled_null
 from explainers.metrics.faithfulness import decisive_metric, decisive_metrics
@@ -81,22 +72,26 @@ def consensus_members(comparison: "Comparison") -> list["MethodResult"]:
     """Return the results that make the consensus: comparable, for what is asked, and not all scores equal."""
     target, predicted = comparison.decision.target, comparison.predicted
     return [
-        result for result in comparison.displayed_results if takes_part(result.attribution, target, predicted=predicted)
+        result
+        for result in comparison.displayed_results
+        if consensus.takes_part(result.attribution, target, predicted=predicted)
     ]
 
 
 def answer(comparison: "Comparison", *, finished: bool) -> Answer:
     """Return what the results so far say; provisional unless `finished`."""
-    abstaining = tuple(result.attribution.method for result in comparison.results if abstains(result, comparison))
+    abstaining = tuple(
+        result.attribution.method for result in comparison.results if consensus.abstains(result, comparison)
+    )
     pending = Answer("pending", abstaining=abstaining, provisional=not finished)
     refusal = _refused_at_once(comparison)
     if refusal:
         return replace(pending, status="open", refusal=refusal, provisional=False)  # no method changes that
     joint, control = comparison.consensus, comparison.random_control
     members = {member.attribution.method: member for member in consensus_members(comparison)}
-    controls_only = all(spec_of(member).is_control for member in members.values())
+    controls_only = all(consensus.spec_of(member).is_control for member in members.values())
     untested = control is None and RANDOM.id not in comparison.postponed
-    if joint is None or untested or len(members) < FEWEST_METHODS or controls_only:
+    if joint is None or untested or len(members) < consensus.FEWEST_METHODS or controls_only:
         refusal = _nothing_to_test(comparison, members) if finished else ""
         return replace(pending, status="open", refusal=refusal) if refusal else pending
     if control is None:
@@ -119,11 +114,11 @@ def _described(joint: "MethodResult", members: Mapping[str, "MethodResult"], cut
     rows = [member.attribution.scores for member in members.values()]
     return {
         "words": words,
-        "agreement": agreement(rows, cut),
+        "agreement": consensus.agreement(rows, cut),
         "compared": len(rows),
         "members": tuple(members),
         "cut": cut,
-        "naming": sum(set(words) <= top_units(scores, cut) for scores in rows),
+        "naming": sum(set(words) <= consensus.top_units(scores, cut) for scores in rows),
     }
 
 
@@ -148,11 +143,13 @@ def _tested(
     if refusal:
         return replace(described, status="open", refusal=refusal)
     described = replace(described, **_confidence(comparison, rows))
-    order = tuple(method for method in by_agreement(rows, cut) if not math.isnan(evidence(members[method].metrics)))
+    order = tuple(
+        method for method in consensus.by_agreement(rows, cut) if not math.isnan(evidence(members[method].metrics))
+    )
     if not null.beaten_by(evidence(joint.metrics)):
         return replace(described, status="open", random=order)
     passing = fixed_sequence(order, lambda method: null.beaten_by(evidence(members[method].metrics)))
-    first = top_units(joint.attribution.scores, cut)
+    first = consensus.top_units(joint.attribution.scores, cut)
     other = {method: _others(rows[method], first, cut) for method in passing}
     supported = tuple(method for method in passing if 2 * len(other[method]) <= cut)
     return replace(
@@ -174,7 +171,7 @@ def _confidence(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]])
     if not comparison.decision.settings.by_word:
         return {"no_confidence": SENTENCES_NOT_MEASURED}
     units = len(encoding.units)
-    shared = agreement(list(rows.values()), compared_count(units))
+    shared = consensus.agreement(list(rows.values()), compared_count(units))
     given = confidence(shared, units, texts=len(encoding.texts), methods=rows, image=encoding.multimodal)
     return {"confidence": given, "no_confidence": "" if given else NOT_MEASURED}
 
@@ -203,7 +200,7 @@ def _effect(joint: "MethodResult", control: "RandomControl", count: int) -> Eras
 
 def _first(scores: Sequence[float], count: int) -> Units:
     """Return the `count` units with the highest scores, the highest first."""
-    top = top_units(tuple(scores), count)
+    top = consensus.top_units(tuple(scores), count)
     return tuple(sorted(top, key=lambda unit: (-scores[unit], unit)))
 
 
@@ -231,7 +228,7 @@ def _single(
     keeping = decisive_metric("keeping")
     scores = {method: members[method].metrics[keeping.id] for method in passing}
     noise = {method: members[method].noise.get(keeping.id, 0.0) for method in passing}
-    if len(scores) < FEWEST_METHODS:
+    if len(scores) < consensus.FEWEST_METHODS:
         return None
     foremost = leaders(scores, noise, control.scores[keeping.id], higher=False, smallest=SMALLEST)
     if len(foremost) != 1:
@@ -265,10 +262,10 @@ def _refused_at_once(comparison: "Comparison") -> str:
 
 def _nothing_to_test(comparison: "Comparison", members: Mapping[str, "MethodResult"]) -> str:
     """Return why a finished comparison has no consensus."""
-    comparable = comparable_results(comparison)
-    if any(abstains(method, comparison) for method in comparable) and not members:
+    comparable = consensus.comparable_results(comparison)
+    if any(consensus.abstains(method, comparison) for method in comparable) and not members:
         return NO_CONTRAST if comparison.decision.target.is_contrast else PREDICTED_ONLY
-    if all(spec_of(method).is_control for method in comparable):
+    if all(consensus.spec_of(method).is_control for method in comparable):
         return NO_METHOD if comparison.results else NOTHING
     return ONE_METHOD if members else FLAT
 

@@ -50,7 +50,7 @@ def explaining_passes(specs: Sequence[MethodSpec], settings: Settings, units: in
     return sum(spec.passes(units, samples, settings.steps) for spec in specs)
 
 
-def measuring(orders: int, units: int) -> int:
+def measuring_passes(orders: int, units: int) -> int:
     """Return how many passes at most measure so many orders under one operator, at the counts of the metrics, by
     removing and by keeping: of few units there are few masks."""
     counts = [count for count in metric_counts(units) if 0 < count < units]
@@ -126,19 +126,19 @@ class Budget:
         where the answer may take that long, else of those that fit into what is left, and in any case of a few. The
         pace is that of any passes so far: a few at an unknown pace may take longer than the budget."""
         missing = orders - done
-        if self.allows_answer(measuring(missing, units), fewest=1):
-            quick = self.takes(measuring(ORDERS_AT_ONCE, units), fewest=1) <= self.seconds / 10
+        if self.allows_answer(measuring_passes(missing, units), fewest=1):
+            quick = self.takes(measuring_passes(ORDERS_AT_ONCE, units), fewest=1) <= self.seconds / 10
             return min(ORDERS_AT_ONCE if quick else 1, missing)
-        one = measuring(1, units)
+        one = measuring_passes(1, units)
         allowed = self.allows(one, fewest=1) or (done < FEWEST_ORDERS and self.allows_answer(one, fewest=1))
         return int(allowed)
 
     def for_slow(self, slow: int, methods: int, units: int, operators: int, unasked: int) -> float:
         """Return the seconds for one of so many slow methods that are left: an equal share of what the other operators
         do not need, or of everything where they need more than half of it. So many `methods` are measured in all."""
-        reserved = self.takes(measuring(methods + RANDOM_ORDERS + 1, units) * operators)
+        reserved = self.takes(measuring_passes(methods + RANDOM_ORDERS + 1, units) * operators)
         left = self.left - (reserved if 2 * reserved <= self.left else 0)
-        return left / slow - self.takes(min(curve_passes(units, unasked) + measuring(DRAWS, units), unasked))
+        return left / slow - self.takes(min(curve_passes(units, unasked) + measuring_passes(DRAWS, units), unasked))
 
 
 UNLIMITED = Budget(math.inf, Meter())
@@ -148,10 +148,10 @@ def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> i
     """Return about how many passes the parts take that did not fit into the comparison's budget."""
     units, settings = len(comparison.decision.encoding.units), comparison.decision.settings
     operators = len(set(comparison.decision.card.erasures).intersection(comparison.postponed))
-    missing = operators * measuring(len(specs) + RANDOM_ORDERS, units)
+    missing = operators * measuring_passes(len(specs) + RANDOM_ORDERS, units)
     control = comparison.random_control
     orders = RANDOM_ORDERS - (len(control.curves) if control is not None else 0)
-    missing += measuring(orders, units) if RANDOM.id in comparison.postponed else 0
+    missing += measuring_passes(orders, units) if RANDOM.id in comparison.postponed else 0
     if any(metric in METRICS.ids for metric in comparison.postponed):
         missing += SEARCHED_ORDERS * len(curve_counts(units))
     for spec in specs:
@@ -161,7 +161,7 @@ def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> i
         if result is not None and result.attribution.ended_early:
             missing += max(whole - result.attribution.model_calls, 0) + curve_passes(units, masks_of(units))
         elif spec.id in comparison.postponed:
-            missing += whole + measuring(1, units)
+            missing += whole + measuring_passes(1, units)
     return missing
 
 

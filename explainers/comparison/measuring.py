@@ -12,19 +12,9 @@ import numpy as np
 from explainers.attribution.controls import control_orders
 from explainers.comparison.budget import UNLIMITED, Budget
 from explainers.methods.spec import Method, MethodSpec
+from explainers.metrics import faithfulness
 from explainers.metrics.chance import EXACT_UP_TO, exact_null
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
-from explainers.metrics.faithfulness import (
-    METRICS,
-    SEARCHED_ORDERS,
-    curves_and_metrics,
-    measured,
-    metrics_at_percents,
-    prefetch,
-    prefetch_decision_flips,
-    random_control,
-    sampling_noise,
-)
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
@@ -66,8 +56,8 @@ def _steps(method: Method, model: FrozenModel, encoding: Encoding, label: int) -
 
 def measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
     """Return the attribution with its curves, every metric and their noise."""
-    (curves,), (metrics,) = curves_and_metrics(answers, [attribution.scores], attribution.label)
-    noise = sampling_noise(answers, attribution.draws, attribution.label)
+    (curves,), (metrics,) = faithfulness.curves_and_metrics(answers, [attribution.scores], attribution.label)
+    noise = faithfulness.sampling_noise(answers, attribution.draws, attribution.label)
     return MethodResult(attribution, curves, metrics, noise)
 
 
@@ -82,23 +72,28 @@ def measure_at(answers: MaskedPredictor, attribution: Attribution, counts: tuple
     those that sample no noise."""
     scores, label = attribution.scores, attribution.label
     curves = erasure_curves(answers, scores, label, counts)
-    metrics = measured(answers, scores, label, metrics_at_percents(), curves=curves)
-    return MethodResult(attribution, curves, _undefined() | metrics, sampling_noise(answers, (), label))
+    metrics = faithfulness.measured(answers, scores, label, faithfulness.metrics_at_percents(), curves=curves)
+    return MethodResult(attribution, curves, _undefined() | metrics, faithfulness.sampling_noise(answers, (), label))
 
 
 def unmeasured(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
     """Return the attribution with the two ends of its curve, which all orders share. The result has ended early."""
     scores, label = attribution.scores, attribution.label
     curves = erasure_curves(answers, scores, label, (0, len(scores)))
-    return MethodResult(attribution.ended(), curves, _undefined(), sampling_noise(answers, (), label))
+    return MethodResult(attribution.ended(), curves, _undefined(), faithfulness.sampling_noise(answers, (), label))
 
 
 def _undefined() -> dict[str, float]:
-    return {metric.id: math.nan for metric in METRICS}
+    return {metric.id: math.nan for metric in faithfulness.METRICS}
 
 
 def run_random_control(
-    answers: MaskedPredictor, label: int, seed: int, budget: Budget = UNLIMITED, *, searched: int = SEARCHED_ORDERS
+    answers: MaskedPredictor,
+    label: int,
+    seed: int,
+    budget: Budget = UNLIMITED,
+    *,
+    searched: int = faithfulness.SEARCHED_ORDERS,
 ) -> RandomControl | None:
     """Return the random orders at the counts that the metrics read; for a short input also every order's evidence. Of a
     budget that does not allow all of them as many as it allows; None where that is none.
@@ -109,19 +104,21 @@ def run_random_control(
     orders, units = random_orders(answers.encoding, seed), len(answers.encoding.units)
     done = 0
     while count := budget.next_orders(done, len(orders), units):
-        prefetch(answers, orders[done : done + count])
+        faithfulness.prefetch(answers, orders[done : done + count])
         done += count
     if not done:
         return None
     curves = tuple(erasure_curves(answers, order, label, metric_counts(units)) for order in orders[:done])
     longest = searched * len(curve_counts(units))
     searched = searched if done == len(orders) and budget.allows(longest) else 0
-    prefetch_decision_flips(answers, orders[:searched], label)
+    faithfulness.prefetch_decision_flips(answers, orders[:searched], label)
     metrics = [
-        measured(answers, order, label, None if number < searched else metrics_at_percents(), curves=known)
+        faithfulness.measured(
+            answers, order, label, None if number < searched else faithfulness.metrics_at_percents(), curves=known
+        )
         for number, (order, known) in enumerate(zip(orders, curves, strict=False))
     ]
-    control = random_control(curves, metrics)
+    control = faithfulness.random_control(curves, metrics)
     exact = units <= EXACT_UP_TO and done == len(orders) and budget.allows_answer(answers.unasked)
     return replace(control, exact=exact_null(answers, label)) if exact else control
 
@@ -157,11 +154,15 @@ def check_operator(
         if attribution.method not in known.metrics
     }
     new_orders = () if known.random else orders
-    prefetch(answers, [*missing.values(), *new_orders])
+    faithfulness.prefetch(answers, [*missing.values(), *new_orders])
     metrics = {
-        method: measured(answers, scores, decision.label, metrics_at_percents()) for method, scores in missing.items()
+        method: faithfulness.measured(answers, scores, decision.label, faithfulness.metrics_at_percents())
+        for method, scores in missing.items()
     }
-    by_order = [measured(answers, order, decision.label, metrics_at_percents()) for order in new_orders]
+    by_order = [
+        faithfulness.measured(answers, order, decision.label, faithfulness.metrics_at_percents())
+        for order in new_orders
+    ]
     random = {metric: tuple(values[metric] for values in by_order) for metric in (by_order[0] if by_order else ())}
     either = {**known.metrics, **metrics}
     return OperatorCheck(

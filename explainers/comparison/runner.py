@@ -16,19 +16,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import replace
 
 from explainers.attribution.controls import RANDOM
-from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes, measuring
+from explainers.comparison import measuring
+from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes, measuring_passes
 from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, members
 from explainers.comparison.decision import ablated_inputs
-from explainers.comparison.measuring import (
-    attributions,
-    check_operator,
-    first_measure,
-    is_whole,
-    measure,
-    random_orders,
-    run_random_control,
-    unmeasured,
-)
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, method_spec
@@ -99,7 +90,11 @@ def run(
             if spec.id in begun:
                 yield from noting(explained, measured_again(spec, model, decision, meter, answers, begun, budget))
             elif spec.is_random or budget.allows(first_passes(spec, decision.settings, units, answers.unasked)):
-                way = measure if budget.allows(curve_passes(units, answers.unasked)) else first_measure
+                way = (
+                    measuring.measure
+                    if budget.allows(curve_passes(units, answers.unasked))
+                    else measuring.first_measure
+                )
                 late = budget.until(seconds)
                 part = run_method(spec, model, decision, meter, answers, late, measured_by=way, over=budget.overrun)
                 yield from noting(explained, part)
@@ -168,17 +163,17 @@ def run_operator_checks(
 ) -> Iterator[OperatorCheck | Postponed]:
     """The explanations that may lead, and random orders, under the model's other operators; none without one."""
     explained = [attribution for attribution in explained if is_checked(method_spec(attribution.method))]
-    orders = random_orders(decision.encoding, decision.settings.seed) if explained else []
+    orders = measuring.random_orders(decision.encoding, decision.settings.seed) if explained else []
     for erasure in other_operators(decision) if explained else ():
         before = next((check for check in known if check.erasure == erasure), None)
         missing = [one for one in explained if before is None or one.method not in before.metrics]
         new_orders = 0 if before is not None and before.random else len(orders)
-        passes = measuring(len(missing) + new_orders, len(decision.encoding.units))
+        passes = measuring_passes(len(missing) + new_orders, len(decision.encoding.units))
         if passes and not budget.allows(passes):
             yield Postponed(erasure)
             continue
         try:
-            yield check_operator(model, decision, erasure, explained, orders, meter, before)
+            yield measuring.check_operator(model, decision, erasure, explained, orders, meter, before)
         except Cancelled:
             raise
         except Exception as error:  # the answer under the chosen operator stands
@@ -204,7 +199,7 @@ def run_method(
     answers: MaskedPredictor,
     is_late: Callable[[], bool] = lambda: False,
     begun: Attribution | None = None,
-    measured_by: Callable[[MaskedPredictor, Attribution], MethodResult] = measure,
+    measured_by: Callable[[MaskedPredictor, Attribution], MethodResult] = measuring.measure,
     over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
     """One method from its start to its metrics, or to the reason why it failed. Once it `is_late` an estimate is its
@@ -303,7 +298,7 @@ def estimates(
     method = spec.made_with(settings)
     model = model.metered(meter).aimed(decision.target)
     used, new, seconds, started, waited = meter.answers, meter.calls, 0.0, time.perf_counter(), meter.waited
-    found = attributions(spec, method, model, decision.encoding, decision.label)
+    found = measuring.attributions(spec, method, model, decision.encoding, decision.label)
     if spec.kind == "gradients":
         with meter.ending(over):
             found = iter(list(found))
@@ -335,7 +330,9 @@ def first_results(
         enough = len(members(answers, explained, decision.target)) >= FEWEST_METHODS
         if enough or (spec in single and not budget.allows_answer(passes, fewest=1)):
             continue
-        for event in noting(explained, run_method(spec, model, decision, meter, answers, measured_by=unmeasured)):
+        for event in noting(
+            explained, run_method(spec, model, decision, meter, answers, measured_by=measuring.unmeasured)
+        ):
             yield event
             if isinstance(event, Attribution):
                 begun[spec.id] = event
@@ -358,18 +355,18 @@ def measured_again(
     units, before = len(answers.encoding.units), begun[spec.id]
     if budget.allows(curve_passes(units, answers.unasked)):
         yield from run_method(spec, model, decision, meter, answers, begun=before)
-    elif budget.allows(measuring(1, units)):
-        yield from run_method(spec, model, decision, meter, answers, begun=before, measured_by=first_measure)
+    elif budget.allows(measuring_passes(1, units)):
+        yield from run_method(spec, model, decision, meter, answers, begun=before, measured_by=measuring.first_measure)
 
 
 def control_events(
     answers: MaskedPredictor, decision: Decision, budget: Budget
 ) -> Generator[RandomControl | Postponed, None, bool]:
     """Yield the random orders, and what of them did not fit into the budget. Returns whether there are any."""
-    control = run_random_control(answers, decision.label, decision.settings.seed, budget)
+    control = measuring.run_random_control(answers, decision.label, decision.settings.seed, budget)
     if control is not None:
         yield control
-    whole = control is not None and is_whole(control, len(answers.encoding.units))
+    whole = control is not None and measuring.is_whole(control, len(answers.encoding.units))
     yield from map(Postponed, postponed_metrics(control) if control is not None and whole else (RANDOM.id,))
     return control is not None
 
@@ -391,7 +388,7 @@ def run_consensus(
         if len(rows) >= FEWEST_METHODS:
             joint = Attribution(CONSENSUS, answers.encoding, target.label, consensus_scores(rows), signed=False)
             first = first or not budget.allows(curve_passes(len(answers.encoding.units), answers.unasked))
-            yield first_measure(answers, joint) if first else measure(answers, joint)
+            yield measuring.first_measure(answers, joint) if first else measuring.measure(answers, joint)
     except Cancelled:
         raise
     except Exception as error:  # the methods stand

@@ -20,15 +20,7 @@ from typing import Any, cast
 from explainers.datasets import user_texts
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.evaluation.measurement import (
-    FILE,
-    Plan,
-    current_records,
-    device_counts,
-    is_measured,
-    measure_input,
-    precision_counts,
-)
+from explainers.evaluation import measurement
 from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.evaluation.table import Row, summary_rows
 from explainers.memoized import memoized
@@ -47,19 +39,19 @@ from explainers.training.artifacts import available_artifacts, check_fitted
 
 
 def run_evaluation(
-    model: FrozenModel, inputs: Sequence[Example], plan: Plan, out: Path, processes: int = 1
+    model: FrozenModel, inputs: Sequence[Example], plan: measurement.Plan, out: Path, processes: int = 1
 ) -> Iterator[int]:
     """Measures every input and appends its records to `out`; yields the number of inputs that are done.
 
     Raises `ExplanationError` if the records in `out` belong to other inputs, another model or other settings.
     """
-    path = out / FILE
-    kept = resume_records(path, plan.signature(model, inputs), is_measured)
+    path = out / measurement.FILE
+    kept = resume_records(path, plan.signature(model, inputs), measurement.is_measured)
     done = {(record["text"], record["method"], record["weights"]) for record in kept}
 
     def work(number: int) -> list[Record]:
         other = inputs[(number + 1) % len(inputs)]
-        return list(measure_input(model, inputs[number], other, number, plan, done))
+        return list(measurement.measure_input(model, inputs[number], other, number, plan, done))
 
     with appending(path) as append, closing(map_in_processes(work, len(inputs), processes)) as batches:
         for number, records in enumerate(batches):
@@ -127,15 +119,15 @@ def evaluate_data_set(
     check_fitted(model.name, model.version, specs)
     for example in inputs[:1]:
         check_applicable(spec.methods, example)
-    plan = Plan(specs, settings, cast(tuple[Erasure, ...], spec.erasures), sensitive)
+    plan = measurement.Plan(specs, settings, cast(tuple[Erasure, ...], spec.erasures), sensitive)
     _run_with_progress(model, inputs, plan, out, spec.processes, progress)
-    records = current_records(out, [spec.id for spec in specs], model)
+    records = measurement.current_records(out, [spec.id for spec in specs], model)
     about = {
         "model": {
             "name": model.name,
             "version": model.version,
-            "devices": device_counts(records),
-            "precisions": precision_counts((record["text"], record.get("precision")) for record in records),
+            "devices": measurement.device_counts(records),
+            "precisions": measurement.precision_counts((record["text"], record.get("precision")) for record in records),
         },
         "data": {"split": spec.split, "texts": len(inputs), "seed": settings.seed},
         "settings": settings.as_dict(),
@@ -171,7 +163,7 @@ def check_erasures(erasures: Sequence[str], available: Sequence[Erasure]) -> Non
 def _run_with_progress(
     model: FrozenModel,
     inputs: Sequence[Example],
-    plan: Plan,
+    plan: measurement.Plan,
     out: Path,
     processes: int,
     progress: Callable[[str], None],

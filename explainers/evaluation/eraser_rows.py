@@ -12,7 +12,7 @@ from pathlib import Path
 
 from explainers.annotations.formats.archives import LARGEST, is_archive, read_archive
 from explainers.annotations.formats.eraser import DOCUMENTS, folder_documents, folder_split, read_eraser
-from explainers.annotations.formats.own import class_number
+from explainers.annotations.formats.own_records import class_number
 from explainers.annotations.records import Annotation, Item, Marked, latest
 from explainers.datasets.labelled_rows import Columns, ReadRows, rows_of, unknown_labels_of
 from explainers.datasets.tables import Record, Source, checksum_of, opened

@@ -20,12 +20,8 @@ import numpy as np
 import torch
 
 from explainers.attribution.controls import control_orders
+from explainers.comparison import runner
 from explainers.comparison.decision import card_of, encode_units
-from explainers.comparison.runner import (
-    estimates,
-    example_of,
-    failure,
-)
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation.names import AVGSEN, CONTROLS, EVALUATED_ORDERS, POSITION, RANDOM
@@ -128,7 +124,7 @@ def measure_input(
     """
     model = model.pooled(PredictionCache())
     encoding = encode_units(model, example, plan.settings)
-    specs = applicable(plan.specs, example_of(encoding))
+    specs = applicable(plan.specs, runner.example_of(encoding))
     weights = {id: weights_checksum(model, id) for id in (*(spec.id for spec in specs), *CONTROLS)}
     missing = [id for id, checksum in weights.items() if (number, id, checksum) not in done]
     if not encoding.units or not missing:
@@ -175,7 +171,7 @@ def predicted_class(model: FrozenModel, encoding: Encoding) -> int:
 
 def final_attribution(spec: MethodSpec, model: FrozenModel, decision: Decision) -> Attribution:
     """The last of a method's estimates."""
-    *_, last = estimates(spec, model, decision, Meter())
+    *_, last = runner.estimates(spec, model, decision, Meter())
     return last
 
 
@@ -197,7 +193,7 @@ def _explained(spec: MethodSpec, model: FrozenModel, decision: Decision, record:
     try:
         attribution = final_attribution(spec, model, decision)
     except Exception as error:  # one method must not end hours of the others
-        record["failed"] = failure(spec.id, error).reason
+        record["failed"] = runner.failure(spec.id, error).reason
         return None
     record |= {"seconds": attribution.seconds, "calls": attribution.model_calls}
     return attribution

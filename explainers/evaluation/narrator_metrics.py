@@ -12,34 +12,16 @@ import numpy as np
 from explainers.evaluation.narrators import CounterfactualItems, NarratorRun
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.metrics.bootstrap import interval_of_rows, item_weights
+from explainers.narrative import text_metrics
 from explainers.narrative.content_words import words
 from explainers.narrative.sentences import reason_of, without_label
-from explainers.narrative.text_metrics import (
-    CHOICES,
-    SHUFFLES,
-    Floats,
-    TokenScorer,
-    bert_scores,
-    bleu,
-    composite,
-    confusion,
-    copied,
-    distinct,
-    distinct_per_sample,
-    longest_copy,
-    macro_f1,
-    mentioned,
-    other_inputs,
-    picked,
-    shares,
-    simulatability,
-    word_for_word,
-)
 
 RIGHT = "reason_right"
 
 
-def item_values(data: CounterfactualItems, run: NarratorRun, scorer: TokenScorer | None) -> dict[str, Floats]:
+def item_values(
+    data: CounterfactualItems, run: NarratorRun, scorer: text_metrics.TokenScorer | None
+) -> dict[str, text_metrics.Floats]:
     """Map each metric to a value per item, (n,); nan for an item that does not count."""
     return {
         **truth_values(data, run),
@@ -49,7 +31,7 @@ def item_values(data: CounterfactualItems, run: NarratorRun, scorer: TokenScorer
     }
 
 
-def truth_values(data: CounterfactualItems, run: NarratorRun) -> dict[str, Floats]:
+def truth_values(data: CounterfactualItems, run: NarratorRun) -> dict[str, text_metrics.Floats]:
     """Empty where no rules can tell. Right is what is true and on topic, of the items whose topic is known."""
     if not run.truths:
         return {}
@@ -70,28 +52,34 @@ def truth_values(data: CounterfactualItems, run: NarratorRun) -> dict[str, Float
     }  # fmt: skip
 
 
-def _word_values(data: CounterfactualItems, run: NarratorRun) -> dict[str, Floats]:
-    others = other_inputs(data.texts, data.predicted, CHOICES - 1)
-    own, elsewhere = shares(run.sentences, data.texts, [row[:SHUFFLES] for row in others], data.labels)
+def _word_values(data: CounterfactualItems, run: NarratorRun) -> dict[str, text_metrics.Floats]:
+    others = text_metrics.other_inputs(data.texts, data.predicted, text_metrics.CHOICES - 1)
+    own, elsewhere = text_metrics.shares(
+        run.sentences, data.texts, [row[: text_metrics.SHUFFLES] for row in others], data.labels
+    )
     return {
         "own_words": own,
         "other_words": elsewhere,
         "own_minus_other": own - elsewhere,
-        "copies_input": np.array([longest_copy(*texts) for texts in zip(run.sentences, data.texts, strict=True)]),
-        "picked_of_ten": picked(run.sentences, data.texts, others, data.labels),
+        "copies_input": np.array(
+            [text_metrics.longest_copy(*texts) for texts in zip(run.sentences, data.texts, strict=True)]
+        ),
+        "picked_of_ten": text_metrics.picked(run.sentences, data.texts, others, data.labels),
     }
 
 
-def _bert_values(data: CounterfactualItems, run: NarratorRun, scorer: TokenScorer | None) -> dict[str, Floats]:
+def _bert_values(
+    data: CounterfactualItems, run: NarratorRun, scorer: text_metrics.TokenScorer | None
+) -> dict[str, text_metrics.Floats]:
     """BERTScore of the reasons alone, without their opening."""
     if scorer is None:
         return {}
     references = [[reason for text in row if (reason := reason_of(text))] for row in data.references]
-    scores = bert_scores(scorer, [reason_of(sentence) for sentence in run.sentences], references)
+    scores = text_metrics.bert_scores(scorer, [reason_of(sentence) for sentence in run.sentences], references)
     return {f"bertscore_{name}": scores[:, column] for column, name in enumerate(("precision", "recall", "f1"))}
 
 
-def _effect_values(run: NarratorRun) -> dict[str, Floats]:
+def _effect_values(run: NarratorRun) -> dict[str, text_metrics.Floats]:
     if not run.word_effects:
         return {}
     return {
@@ -101,7 +89,7 @@ def _effect_values(run: NarratorRun) -> dict[str, Floats]:
     }
 
 
-def _as_floats(values: Sequence[bool | None]) -> Floats:
+def _as_floats(values: Sequence[bool | None]) -> text_metrics.Floats:
     return np.array([np.nan if value is None else float(value) for value in values])
 
 
@@ -116,15 +104,17 @@ def set_metrics(
         bare = [without_label(sentence, data.labels) for sentence in run.sentences]
         rows.append(
             {
-                "true_reason": word_for_word(run.sentences, data.references),
-                **bleu([run.sentences[number] for number in with_reference], references),
-                "distinct_1": distinct(bare, 1),
-                "distinct_2": distinct(bare, 2),
-                "distinct_per_100": distinct_per_sample(run.sentences),
-                "copied": copied(run.sentences, training_sentences),
-                "mentioned": float(np.mean([mentioned(*texts) for texts in zip(bare, data.texts, strict=True)])),
+                "true_reason": text_metrics.word_for_word(run.sentences, data.references),
+                **text_metrics.bleu([run.sentences[number] for number in with_reference], references),
+                "distinct_1": text_metrics.distinct(bare, 1),
+                "distinct_2": text_metrics.distinct(bare, 2),
+                "distinct_per_100": text_metrics.distinct_per_sample(run.sentences),
+                "copied": text_metrics.copied(run.sentences, training_sentences),
+                "mentioned": float(
+                    np.mean([text_metrics.mentioned(*texts) for texts in zip(bare, data.texts, strict=True)])
+                ),
                 "words": float(np.mean([len(words(sentence)) for sentence in run.sentences])),
-                "simulatability": simulatability(run.sentences, data.predicted, data.labels),
+                "simulatability": text_metrics.simulatability(run.sentences, data.predicted, data.labels),
             }
         )
     means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
@@ -141,7 +131,7 @@ class JudgedReasons:
     data: CounterfactualItems
     runs: Mapping[str, Sequence[NarratorRun]]
 
-    def means(self, method: str) -> dict[str, Floats]:
+    def means(self, method: str) -> dict[str, text_metrics.Floats]:
         """Over seeds, for each row of weights over these items, (R,)."""
         weights = item_weights(len(self.data.items))
         return _over_seeds([_means(truth_values(self.data, run), weights) for run in self.runs[method]])
@@ -151,7 +141,7 @@ def narrator_rows(
     data: CounterfactualItems,
     runs: dict[str, list[NarratorRun]],
     training_sentences: Sequence[str],
-    scorer: TokenScorer | None = None,
+    scorer: text_metrics.TokenScorer | None = None,
     reasons: JudgedReasons | None = None,
 ) -> list[dict[str, Any]]:
     """A row per narrator: means over seeds with 95 % intervals over items, and the gains over the first narrator and
@@ -189,7 +179,9 @@ def narrator_rows(
     ]
 
 
-def _gains(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> dict[str, dict[str, float]]:
+def _gains(
+    values: Mapping[str, text_metrics.Floats], others: Mapping[str, text_metrics.Floats]
+) -> dict[str, dict[str, float]]:
     """The metrics of one narrator minus those of another one, by name, paired over the items."""
     return {name: interval(values[name] - others[name]) for name in COMPARED if name in values and name in others}
 
@@ -211,7 +203,7 @@ def baseline_row(
     data: CounterfactualItems,
     runs: Sequence[NarratorRun],
     training_sentences: Sequence[str],
-    scorer: TokenScorer | None = None,
+    scorer: text_metrics.TokenScorer | None = None,
     reasons: JudgedReasons | None = None,
 ) -> dict[str, Any]:
     """The metrics of sentences that no narrator generated, which so have no votes."""
@@ -227,21 +219,25 @@ def baseline_row(
     }
 
 
-def _over_seeds(by_seed: Sequence[dict[str, Floats]]) -> dict[str, Floats]:
+def _over_seeds(by_seed: Sequence[dict[str, text_metrics.Floats]]) -> dict[str, text_metrics.Floats]:
     """The means of the metrics that every seed has."""
     names = [name for name in by_seed[0] if all(name in values for values in by_seed)]
     return {name: np.mean([values[name] for values in by_seed], axis=0) for name in names}
 
 
-def _class_metrics(data: CounterfactualItems, run: NarratorRun, weights: Floats) -> dict[str, Floats]:
+def _class_metrics(
+    data: CounterfactualItems, run: NarratorRun, weights: text_metrics.Floats
+) -> dict[str, text_metrics.Floats]:
     """Metrics of the stated classes for each row of weights over the items, (R,)."""
     classes, met = len(data.labels), data.counterfactual.met.cpu().numpy().astype(float)
     targets = data.counterfactual.targets.tolist()
 
-    def f1(truth: Sequence[int], classified: Sequence[int], rows: Floats) -> tuple[Floats, Floats]:
+    def f1(
+        truth: Sequence[int], classified: Sequence[int], rows: text_metrics.Floats
+    ) -> tuple[text_metrics.Floats, text_metrics.Floats]:
         """F1 over the items that state a class, and their share."""
-        counts = confusion(truth, classified, classes)
-        return macro_f1(rows @ counts), (rows @ counts.sum(1)) / np.maximum(rows.sum(1), 1e-9)
+        counts = text_metrics.confusion(truth, classified, classes)
+        return text_metrics.macro_f1(rows @ counts), (rows @ counts.sum(1)) / np.maximum(rows.sum(1), 1e-9)
 
     agreement, share = f1(data.predicted, run.votes, weights)
     ccmr, counterfactual_share = f1(targets, run.counterfactual_votes, weights * met)
@@ -250,7 +246,7 @@ def _class_metrics(data: CounterfactualItems, run: NarratorRun, weights: Floats)
         "states_class": share,
         "ccmr": ccmr,
         "ccmr_states_class": counterfactual_share,
-        "composite": composite(ccmr, counterfactual_share),
+        "composite": text_metrics.composite(ccmr, counterfactual_share),
         "constraint_met": (weights @ met) / weights.sum(1),
     }
     if run.c2_classes:
@@ -260,13 +256,15 @@ def _class_metrics(data: CounterfactualItems, run: NarratorRun, weights: Floats)
 
 
 def _sentence_means(
-    data: CounterfactualItems, run: NarratorRun, weights: Floats, scorer: TokenScorer | None
-) -> dict[str, Floats]:
+    data: CounterfactualItems, run: NarratorRun, weights: text_metrics.Floats, scorer: text_metrics.TokenScorer | None
+) -> dict[str, text_metrics.Floats]:
     """The mean of every metric of single sentences over the items that count, for each row of weights, (R,)."""
     return _means(item_values(data, run, scorer), weights)
 
 
-def _means(values_by_name: Mapping[str, Floats], weights: Floats) -> dict[str, Floats]:
+def _means(
+    values_by_name: Mapping[str, text_metrics.Floats], weights: text_metrics.Floats
+) -> dict[str, text_metrics.Floats]:
     """A metric that no item counts for is left out."""
     means = {}
     for name, values in values_by_name.items():
@@ -278,7 +276,7 @@ def _means(values_by_name: Mapping[str, Floats], weights: Floats) -> dict[str, F
     return means
 
 
-def interval(values: Floats) -> dict[str, float]:
+def interval(values: text_metrics.Floats) -> dict[str, float]:
     """The statistic of the items themselves and its 95 % interval, from its values for rows of `item_weights`."""
     result = interval_of_rows(values, len(values))
     return {"mean": result.mean, "low": result.low, "high": result.high}

@@ -13,24 +13,9 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.evaluation import narrators
 from explainers.evaluation.narrator_metrics import JudgedReasons, baseline_row, narrator_rows
 from explainers.evaluation.narrator_weights import NarratorEvaluationSpec, Progress, narrator_artifact
-from explainers.evaluation.narrators import (
-    COPY,
-    GIVEN,
-    RANDOM,
-    CounterfactualItems,
-    NarratorRun,
-    WordEffect,
-    copies,
-    counterfactual_items,
-    given_reasons,
-    input_text,
-    item_records,
-    likeliest_sentences,
-    random_sentences,
-    run_narrator,
-)
 from explainers.evaluation.tournament import check_competitors, run_tournament
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.metrics.erasure import MaskedPredictor
@@ -54,7 +39,7 @@ from explainers.narrative.sentences import (
 from explainers.narrative.text_metrics import TokenScorer, minilm_scorer
 from explainers.training.artifacts import Artifact, available_artifacts, runnable_narrators
 
-Runs = dict[str, list[NarratorRun]]
+Runs = dict[str, list[narrators.NarratorRun]]
 DRAWS = 10  # sets of random words per sentence
 ERASURE: Erasure = "mask"
 
@@ -82,7 +67,7 @@ def with_truths(runs: Runs, inputs: Sequence[Example], predicted: Sequence[int],
         example.explanations if example.label == label else () for example, label in zip(inputs, predicted, strict=True)
     ]
 
-    def checked(run: NarratorRun) -> NarratorRun:
+    def checked(run: narrators.NarratorRun) -> narrators.NarratorRun:
         reasons = [reason_of(sentence) for sentence in run.sentences]
         return replace(
             run,
@@ -97,7 +82,7 @@ def with_truths(runs: Runs, inputs: Sequence[Example], predicted: Sequence[int],
 def with_word_effects(model: FrozenModel, inputs: Sequence[Example], predicted: Sequence[int], runs: Runs) -> Runs:
     """The runs with the effects of the words that every sentence names on the class that it states."""
     everything = [run for mine in runs.values() for run in mine]
-    effects: list[list[WordEffect]] = [[] for _ in everything]
+    effects: list[list[narrators.WordEffect]] = [[] for _ in everything]
     for number, example in enumerate(inputs):  # one at a time: encoded images are large
         encoding = model.encode(Example(example.text, example.pair, image=example.image))
         answers = MaskedPredictor(model, encoding, ERASURE)
@@ -107,7 +92,7 @@ def with_word_effects(model: FrozenModel, inputs: Sequence[Example], predicted: 
     return {method: [replace(run, word_effects=tuple(next(ready))) for run in mine] for method, mine in runs.items()}
 
 
-def word_effect(answers: MaskedPredictor, text: str, predicted: int, *, seed: int) -> WordEffect:
+def word_effect(answers: MaskedPredictor, text: str, predicted: int, *, seed: int) -> narrators.WordEffect:
     """The effect of the named words on the stated class, or the predicted one where the sentence states none."""
     model, encoding = answers.model, answers.encoding
     stated = stated_class(text, model.labels)
@@ -118,7 +103,7 @@ def word_effect(answers: MaskedPredictor, text: str, predicted: int, *, seed: in
     against_words, against_content = (
         named_word_effect(answers, named, among, label, draws=DRAWS, seed=seed) for among in (words, content_words)
     )
-    return WordEffect(bool(named), against_words, against_content)
+    return narrators.WordEffect(bool(named), against_words, against_content)
 
 
 @dataclass(frozen=True)
@@ -165,7 +150,7 @@ def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progres
         tuple(inputs),
         narrator_rows(data, runs, training_sentences, scorer, reasons),
         _baseline_rows(model, inputs, data, source, training_sentences, scorer, reasons),
-        item_records(inputs, data.predicted, runs, model.labels),
+        narrators.item_records(inputs, data.predicted, runs, model.labels),
         _about(spec, model, len(inputs), len(judged) if reasons is not None else 0),
         generated=source.generated,
         tournament=run_tournament(model, inputs[: spec.tournament], data.predicted, runs, progress)
@@ -177,34 +162,34 @@ def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progres
 def _baseline_rows(
     model: FrozenModel,
     inputs: Sequence[Example],
-    data: CounterfactualItems,
+    data: narrators.CounterfactualItems,
     source: ReasonSource,
     training_sentences: Sequence[str],
     scorer: TokenScorer | None,
     reasons: JudgedReasons | None,
 ) -> list[dict[str, Any]]:
     """A row for random training sentences and, where every input has one, a row for the given reasons."""
-    given_data, _ = given_reasons(data, inputs)
+    given_data, _ = narrators.given_reasons(data, inputs)
     runs = checked_runs(model, inputs, data.predicted, _baselines(model, inputs, data, source))
     rows = [
-        baseline_row(name, given_data if name == GIVEN else data, mine, training_sentences, scorer, reasons)
+        baseline_row(name, given_data if name == narrators.GIVEN else data, mine, training_sentences, scorer, reasons)
         for name, mine in runs.items()
     ]
     names = {
-        RANDOM: "random training sentence",
-        COPY: "the hypothesis as the reason" if inputs[0].pair else "the text as the reason",
-        GIVEN: "the generator's reason" if source.generated else "people's reason",
+        narrators.RANDOM: "random training sentence",
+        narrators.COPY: "the hypothesis as the reason" if inputs[0].pair else "the text as the reason",
+        narrators.GIVEN: "the generator's reason" if source.generated else "people's reason",
     }
     return [{"name": names[row["method"]], **row} for row in rows]
 
 
 def _baselines(
-    model: FrozenModel, inputs: Sequence[Example], data: CounterfactualItems, source: ReasonSource
-) -> dict[str, list[NarratorRun]]:
+    model: FrozenModel, inputs: Sequence[Example], data: narrators.CounterfactualItems, source: ReasonSource
+) -> dict[str, list[narrators.NarratorRun]]:
     unchecked = {
-        RANDOM: random_sentences(source.training, data.predicted, model.labels),
-        COPY: copies(inputs, data.predicted, model.labels),
-        GIVEN: given_reasons(data, inputs)[1],
+        narrators.RANDOM: narrators.random_sentences(source.training, data.predicted, model.labels),
+        narrators.COPY: narrators.copies(inputs, data.predicted, model.labels),
+        narrators.GIVEN: narrators.given_reasons(data, inputs)[1],
     }
     return {name: mine for name, mine in unchecked.items() if mine}
 
@@ -225,7 +210,7 @@ def _judged_reasons(
         progress(f"{method}: {len(inputs):,} reasons are judged")
         for artifact in artifacts:
             _, narrator = read_narrator(artifact, model)
-            sentences = likeliest_sentences(narrator, _with_tokens(narrator, model, inputs, by_layer))
+            sentences = narrators.likeliest_sentences(narrator, _with_tokens(narrator, model, inputs, by_layer))
             runs.setdefault(method, []).append(sentences)
     return JudgedReasons(data, with_truths(runs, inputs, data.predicted, model.name))
 
@@ -272,16 +257,16 @@ def evaluate_fitted_narrators(
         progress(f"narrator {number + 1} of {len(artifacts)}, {artifact.method}")
         narrator = read_narrator(artifact, model)[1]
         given = _with_tokens(narrator, model, inputs, by_layer)
-        runs[artifact.method] = [run_narrator(narrator, given, seed) for seed in range(draws)]
+        runs[artifact.method] = [narrators.run_narrator(narrator, given, seed) for seed in range(draws)]
     progress("what erasing the named words changes")
     return narrator_rows(data, checked_runs(model, inputs, data.predicted, runs), ())
 
 
 def _with_counterfactuals(
     model: FrozenModel, inputs: Sequence[Example], items: Sequence[NarratorItem]
-) -> CounterfactualItems:
-    texts = [input_text(example) for example in inputs]
-    return counterfactual_items(classifier_head(model), items, texts, model.labels)
+) -> narrators.CounterfactualItems:
+    texts = [narrators.input_text(example) for example in inputs]
+    return narrators.counterfactual_items(classifier_head(model), items, texts, model.labels)
 
 
 def _learned_from(source: ReasonSource, weights: Mapping[str, Sequence[Artifact]]) -> Sequence[Example]:
@@ -294,7 +279,7 @@ def _run_all(
     weights: Mapping[str, Sequence[Artifact]],
     model: FrozenModel,
     inputs: Sequence[Example],
-    data: CounterfactualItems,
+    data: narrators.CounterfactualItems,
     progress: Progress,
 ) -> Runs:
     """A run per seed for every narrator."""
@@ -305,14 +290,17 @@ def _run_all(
             started = time.monotonic()
             _, narrator = read_narrator(artifact, model)
             given = _with_tokens(narrator, model, inputs, by_layer)
-            runs.setdefault(method, []).append(run_narrator(narrator, given, seed))
+            runs.setdefault(method, []).append(narrators.run_narrator(narrator, given, seed))
             progress(f"{method}, seed {seed}: {len(data.items)} pairs in {time.monotonic() - started:.0f} s")
     return runs
 
 
 def _with_tokens(
-    narrator: Narrator, model: FrozenModel, inputs: Sequence[Example], by_layer: dict[int, CounterfactualItems]
-) -> CounterfactualItems:
+    narrator: Narrator,
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    by_layer: dict[int, narrators.CounterfactualItems],
+) -> narrators.CounterfactualItems:
     """The items with the tokens that a narrator reads; those of a layer are read once."""
     if narrator.layer not in by_layer:
         items = tuple(narrator_items(model, inputs, narrator.layer))

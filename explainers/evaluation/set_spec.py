@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from explainers.comparison.budget import expected_passes, explaining_passes, measuring
+from explainers.comparison.budget import expected_passes, explaining_passes, measuring_passes
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError, refused_fields
@@ -188,8 +188,8 @@ class SetSpec:
         if self.thorough:
             return expected_passes(specs, self.settings, units, operators)
         explaining = explaining_passes([spec.in_brief for spec in specs], self.settings, units)
-        control = measuring(RANDOM_ORDERS, units) + (operators - 1) * measuring(ROTATIONS, units)
-        return explaining + control + operators * measuring(len(specs) + 2, units)
+        control = measuring_passes(RANDOM_ORDERS, units) + (operators - 1) * measuring_passes(ROTATIONS, units)
+        return explaining + control + operators * measuring_passes(len(specs) + 2, units)
 
     @property
     def settings(self) -> Settings:

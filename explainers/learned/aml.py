@@ -23,39 +23,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
+from explainers.learned import recipe
 from explainers.learned.batches import Batch, StatesRead
 from explainers.learned.fitting_loop import gain
-from explainers.learned.recipe import (
-    BatchSize,
-    Epochs,
-    KeptWeights,
-    LearningRate,
-    PassPrecision,
-    Seed,
-    Select,
-    Validations,
-    Weight,
-    WeightDecay,
-    load_learned,
-)
 from explainers.learned.specs import AML, FAML
+from explainers.metrics import faithfulness
 from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.faithfulness import (
-    decisive_metrics,
-    measured,
-    prefetch,
-)
+from explainers.models import internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.inputs.padded_batch import PaddedBatch
-from explainers.models.internals import (
-    forward_with_internals,
-    forward_with_soft_mask,
-    hidden_size,
-    matrix_products,
-    word_embedding_size,
-    word_embedding_table,
-)
 from explainers.models.optimisation import adapted, trainable
 from explainers.results.attribution import Attribution, floats
 from explainers.training.spec import validated
@@ -76,7 +53,7 @@ class AttributionModel(nn.Module):
 
     def __init__(self, model: FrozenModel, rank: int) -> None:
         super().__init__()
-        d, e = hidden_size(model), word_embedding_size(model)
+        d, e = internals.hidden_size(model), internals.word_embedding_size(model)
         self.rank = rank
         self.encoder = adapted(model.base, rank) if rank else trainable(model.base)
         tables = (name for name, part in self.encoder.named_modules() if isinstance(part, nn.Embedding))
@@ -96,7 +73,7 @@ class AttributionModel(nn.Module):
         positions = torch.arange(ids.shape[1], device=ids.device)
         lengths = inputs.lengths[:, None]  # (B, 1)
         is_full = len(positions) > position_count(self.encoder)
-        words = word_embedding_table(model)(ids)  # (B, L+1, d)
+        words = internals.word_embedding_table(model)(ids)  # (B, L+1, d)
         own_words, blank = inputs.with_patches(words[:, :-1], words[:, :-1])
         words = torch.cat([own_words.where(inputs.nonzero[:, :, None], blank), words[:, -1:]], dim=1)
         segments = functional.pad(inputs.segments, (0, 1))
@@ -113,7 +90,10 @@ class AttributionModel(nn.Module):
         else:
             embeds, at = torch.where((positions == lengths)[:, :, None], z[:, None], words), slice(None, -1)
         kinds = {"token_type_ids": segments} if model.segmented else {}
-        with model.meter.batch(inputs.rows), matrix_products(model.device):  # G costs as much as F, so it counts
+        with (
+            model.meter.batch(inputs.rows),
+            internals.matrix_products(model.device),
+        ):  # G costs as much as F, so it counts
             output = self.encoder(inputs_embeds=embeds, attention_mask=(positions <= lengths).long(), **kinds)
         states = self.dropout(output.last_hidden_state[:, at].float())  # (B, L, d)
         return cast(Tensor, self.share(torch.tanh(self.hidden(states))).squeeze(-1))
@@ -137,7 +117,7 @@ class StateReader(nn.Module):
 
     def __init__(self, model: FrozenModel) -> None:
         super().__init__()
-        d = hidden_size(model)
+        d = internals.hidden_size(model)
         self.embedding_norm, self.state_norm = nn.LayerNorm(d), nn.LayerNorm(d)
         self.read = nn.Linear(2 * d, WIDTH)
         self.prediction = nn.Parameter(torch.randn(len(model.labels) + 1, WIDTH) * 0.02)  # z_1 … z_C, and last z_0
@@ -181,24 +161,24 @@ class Aml:
     Optuna none was better than those of the variant suff."""
 
     lambda_p: Annotated[
-        Weight,
+        recipe.Weight,
         Field(
             title="λ of L_p",
             description="Weight of the loss that asks for the model's probabilities from the kept words alone.",
         ),
     ] = 1.0
     lambda_inv: Annotated[
-        Weight,
+        recipe.Weight,
         Field(
             title="λ of L_inv",
             description="Weight of the loss that asks for another class without the kept words.",
         ),
     ] = 1.0
     lambda_a: Annotated[
-        Weight,
+        recipe.Weight,
         Field(title="λ of L_a", description="Weight of the price for keeping words. More keeps fewer."),
     ] = 0.6
-    select: KeptWeights = "difference"
+    select: recipe.KeptWeights = "difference"
     replacement: Annotated[
         Replacement,  # m of Eq. 3
         Field(
@@ -223,13 +203,13 @@ class Aml:
             "its layers. Not read for models of images that cannot take a token more.",
         ),
     ] = 16
-    epochs: Epochs = 5
-    validations: Validations = 1
-    precision: PassPrecision = "float32"
-    batch: BatchSize = 20
-    learning_rate: LearningRate = 1e-3
-    weight_decay: WeightDecay = 0.01
-    seed: Seed = 0
+    epochs: recipe.Epochs = 5
+    validations: recipe.Validations = 1
+    precision: recipe.PassPrecision = "float32"
+    batch: recipe.BatchSize = 20
+    learning_rate: recipe.LearningRate = 1e-3
+    weight_decay: recipe.WeightDecay = 0.01
+    seed: recipe.Seed = 0
     method: ClassVar[str] = AML.id
     distribution: ClassVar[bool] = False
 
@@ -263,7 +243,9 @@ class Aml:
         a = logits.sigmoid()
         kept_shares = (torch.rand(a.shape, generator=generator) >= self.dropout).to(a)  # 0: this share is dropped
         replacement = self._replacement(module, model, inputs, generator)
-        both = forward_with_soft_mask(model, inputs.doubled(), torch.cat([a, 1 - a * kept_shares]), replacement)
+        both = internals.forward_with_soft_mask(
+            model, inputs.doubled(), torch.cat([a, 1 - a * kept_shares]), replacement
+        )
         logits_of_target = target_logits(model, both.logits)
         kept, rest = logits_of_target[:rows], logits_of_target[rows:]  # (B, C) each
         l_p = self._difference(model, kept, model.about_target(batch.probabilities))
@@ -288,12 +270,12 @@ class Aml:
             return None
         with torch.no_grad():
             if self.replacement == "random":
-                words = cast(Tensor, word_embedding_table(model).weight)
+                words = cast(Tensor, internals.word_embedding_table(model).weight)
                 token_ids = torch.randint(len(words), inputs.doubled().ids.shape, generator=generator).to(model.device)
                 return inputs.doubled().with_patches(
-                    word_embedding_table(model)(token_ids), word_embedding_table(model)(token_ids)
+                    internals.word_embedding_table(model)(token_ids), internals.word_embedding_table(model)(token_ids)
                 )[1]
-            mask = word_embedding_table(model)(torch.tensor(model.mask_token, device=model.device))
+            mask = internals.word_embedding_table(model)(torch.tensor(model.mask_token, device=model.device))
         return inputs.doubled().with_patches(mask, mask + cast(AttributionModel, module).replacement)[1]
 
 
@@ -341,8 +323,8 @@ class FineTunedAml:
     def refine(self, model: FrozenModel, encoding: Encoding, label: int) -> Iterator[Attribution]:
         """After every step the best of the maps that were measured so far: the first one at once, the others together
         in groups."""
-        recipe, start = load_learned(model, Aml, Aml.method, self.variant)
-        metric: Select = recipe.select if recipe.select in ("comp", "suff") else "difference"
+        settings, start = recipe.load_learned(model, Aml, Aml.method, self.variant)
+        metric: recipe.Select = settings.select if settings.select in ("comp", "suff") else "difference"
         name = f"{FAML.id}:{self.variant}" if self.variant else FAML.id
         start = cast(Attributor, start)
         module = copy.deepcopy(start, {id(tensor): tensor for tensor in shared_tensors(start)})
@@ -350,18 +332,20 @@ class FineTunedAml:
         for weight in trained:
             weight.requires_grad_(True)
         inputs = model.padded([encoding])
-        whole = forward_with_internals(model, inputs)
+        whole = internals.forward_with_internals(model, inputs)
         batch = Batch(inputs, whole.probabilities(model), whole).about(label)
         answers = MaskedPredictor(model, encoding, self.erasure)
         best, best_gain = floats(torch.zeros(len(encoding.units))), -float("inf")
         unmeasured: list[tuple[float, ...]] = []
-        for step, scores in enumerate(self._maps(cast(Aml, recipe), module, trained, model, batch)):
+        for step, scores in enumerate(self._maps(cast(Aml, settings), module, trained, model, batch)):
             model.meter.check()
             unmeasured.append(scores)
             if step in (0, self.steps) or len(unmeasured) == MAPS_AT_ONCE:
-                prefetch(answers, unmeasured)
+                faithfulness.prefetch(answers, unmeasured)
                 for candidate in unmeasured:
-                    metrics = measured(answers, candidate, int(batch.predicted[0]), decisive_metrics())
+                    metrics = faithfulness.measured(
+                        answers, candidate, int(batch.predicted[0]), faithfulness.decisive_metrics()
+                    )
                     if gain(metric, metrics) > best_gain:
                         best, best_gain = candidate, gain(metric, metrics)
                 unmeasured.clear()
@@ -369,18 +353,18 @@ class FineTunedAml:
             yield Attribution(name, encoding, label, best, signed=FAML.signed, samples=step, stage=stage)
 
     def _maps(
-        self, recipe: Aml, module: Attributor, trained: list[nn.Parameter], model: FrozenModel, batch: Batch
+        self, settings: Aml, module: Attributor, trained: list[nn.Parameter], model: FrozenModel, batch: Batch
     ) -> Iterator[tuple[float, ...]]:
         """The map before every step of the training and after the last one; a pass of G gives map and gradient."""
         optimiser = torch.optim.AdamW(trained, self.learning_rate)
-        generator = torch.Generator().manual_seed(recipe.seed)
+        generator = torch.Generator().manual_seed(settings.seed)
         for step in range(self.steps + 1):
             with torch.set_grad_enabled(step < self.steps):
                 logits = shares(module, model, batch)  # (1, U)
             yield floats(logits[0].detach().sigmoid().cpu())
             if step < self.steps:
                 with torch.enable_grad():
-                    loss = recipe.terms_at(logits, module, model, batch, generator)["total"]
+                    loss = settings.terms_at(logits, module, model, batch, generator)["total"]
                     gradients = torch.autograd.grad(loss, trained, allow_unused=True)
                 for weight, gradient in zip(trained, gradients, strict=True):
                     weight.grad = gradient

@@ -23,33 +23,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
+from explainers.learned import recipe
 from explainers.learned.batches import Batch, StatesRead
-from explainers.learned.recipe import (
-    BatchSize,
-    Epochs,
-    KeptWeights,
-    LearningRate,
-    PassPrecision,
-    Seed,
-    TrainingErasure,
-    Validations,
-    Weight,
-    WeightDecay,
-    Width,
-)
 from explainers.learned.specs import CIEM
+from explainers.models import internals
 from explainers.models.encoder_decoder import EncoderBase
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
-from explainers.models.internals import (
-    Internals,
-    blended_embeddings,
-    forward_with_internals,
-    forward_with_soft_mask,
-    hidden_size,
-    layer_count,
-    readable,
-)
 from explainers.training.spec import validated
 
 DRAWS = 20
@@ -123,11 +103,11 @@ class Ciem:
             description="Width of the two latent variables whose product is the matrix of the scores.",
         ),
     ] = 32
-    alpha: Annotated[Weight, Field(title="α of the ELBO", description="Weight of the evidence lower bound (ELBO).")] = (
-        0.9
-    )
+    alpha: Annotated[
+        recipe.Weight, Field(title="α of the ELBO", description="Weight of the evidence lower bound (ELBO).")
+    ] = 0.9
     tau: Annotated[
-        Weight,
+        recipe.Weight,
         Field(
             title="τ of faithfulness",
             description="Weight of the faithfulness term, which alone fixes the sign of the scores.",
@@ -146,16 +126,16 @@ class Ciem:
         Literal["composite", "concat"],
         Field(description="What the decoder reads: Z, or every token's latent variables side by side."),
     ] = "composite"
-    erasure: TrainingErasure = "mask"
-    hidden: Width = 384
-    select: KeptWeights = "difference"  # Dis alone draws every score towards 1 in time, and the ranking fades
-    epochs: Epochs = 3
-    validations: Validations = 2
-    precision: PassPrecision = "float32"
-    batch: BatchSize = 32
-    learning_rate: LearningRate = 5e-4  # the paper: 2e-4 for 10 epochs of larger sets
-    weight_decay: WeightDecay = 0.0
-    seed: Seed = 0
+    erasure: recipe.TrainingErasure = "mask"
+    hidden: recipe.Width = 384
+    select: recipe.KeptWeights = "difference"  # Dis alone draws every score towards 1 in time, and the ranking fades
+    epochs: recipe.Epochs = 3
+    validations: recipe.Validations = 2
+    precision: recipe.PassPrecision = "float32"
+    batch: recipe.BatchSize = 32
+    learning_rate: recipe.LearningRate = 5e-4  # the paper: 2e-4 for 10 epochs of larger sets
+    weight_decay: recipe.WeightDecay = 0.0
+    seed: recipe.Seed = 0
     method: ClassVar[str] = CIEM.id
     distribution: ClassVar[bool] = False
 
@@ -168,7 +148,7 @@ class Ciem:
     def module(self, model: FrozenModel) -> Autoencoder:
         classes = len(model.labels) if self.conditional else 0
         return Autoencoder(
-            hidden_size(model), classes, self.r, self.hidden, composite=self.decoder_input == "composite"
+            internals.hidden_size(model), classes, self.r, self.hidden, composite=self.decoder_input == "composite"
         )
 
     def terms(
@@ -212,7 +192,7 @@ class Ciem:
     def _observed(self, model: FrozenModel, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """X and A, (B, L, d) each, and Y for every token, (B, L, C); it has no columns where it is not used."""
         hidden = batch.internals_of(model).hidden
-        x, a = readable(model, hidden[0]), readable(model, hidden[self._k(model)])
+        x, a = internals.readable(model, hidden[0]), internals.readable(model, hidden[self._k(model)])
         y = batch.probabilities if self.conditional else batch.probabilities[:, :0]
         return x, a, y[:, None].expand(-1, batch.inputs.ids.shape[1], -1)
 
@@ -221,11 +201,11 @@ class Ciem:
         if not model.last_token:
             return over_tokens(inputs, functional.cosine_similarity(masked, a, dim=-1))
         rows = torch.arange(inputs.rows, device=a.device)
-        read = readable(model, masked)[rows, inputs.lengths - 1]
+        read = internals.readable(model, masked)[rows, inputs.lengths - 1]
         return functional.cosine_similarity(read, a[rows, inputs.lengths - 1], dim=-1).mean()
 
     def _k(self, model: FrozenModel) -> int:
-        highest = layer_count(model)
+        highest = internals.layer_count(model)
         if not 0 <= self.layer <= highest:
             raise ExplanationError(f"{model.name} has no layer {self.layer}. Choose 1 to {highest}, or 0 for the last.")
         return self.layer or highest
@@ -237,28 +217,28 @@ class Ciem:
         layer k there is only a head, which reads nothing else."""
         k = self._k(model)
         more_read = model.multimodal or isinstance(model.base, EncoderBase)  # a decoder reads the embeddings too
-        if self.cross_entropy and k == layer_count(model) and not more_read:
+        if self.cross_entropy and k == internals.layer_count(model) and not more_read:
             return self._masked_below(model, inputs, share, (k, z))
         masked = self._masked(model, inputs, share).hidden[k]
         if not self.cross_entropy:
             return masked, None
-        return masked, forward_with_internals(model, inputs, layer_output=(k, z)).logits
+        return masked, internals.forward_with_internals(model, inputs, layer_output=(k, z)).logits
 
-    def _masked(self, model: FrozenModel, inputs: PaddedBatch, share: Tensor) -> Internals:
+    def _masked(self, model: FrozenModel, inputs: PaddedBatch, share: Tensor) -> internals.Internals:
         """The pass over S⊙X."""
         if self.erasure == "mask":
-            return forward_with_soft_mask(model, inputs, share)
-        return forward_with_internals(model, inputs, scale=inputs.spread(share))
+            return internals.forward_with_soft_mask(model, inputs, share)
+        return internals.forward_with_internals(model, inputs, scale=inputs.spread(share))
 
     def _masked_below(
         self, model: FrozenModel, inputs: PaddedBatch, share: Tensor, layer_output: tuple[int, Tensor]
     ) -> tuple[Tensor, Tensor]:
         """The pass over S⊙X up to layer k, whose output it returns, and over other states above, with their logits."""
         blended = self.erasure == "mask"
-        result = forward_with_internals(
+        result = internals.forward_with_internals(
             model,
             inputs,
-            embeds=blended_embeddings(model, inputs, share) if blended else None,
+            embeds=internals.blended_embeddings(model, inputs, share) if blended else None,
             scale=None if blended else inputs.spread(share),
             layer_output=layer_output,
             keep_replaced=True,

@@ -20,31 +20,12 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from explainers.learned import recipe
 from explainers.learned.batches import Batch, StatesRead
-from explainers.learned.recipe import (
-    BatchSize,
-    Epochs,
-    KeptWeights,
-    LearningRate,
-    PassPrecision,
-    Seed,
-    TrainingErasure,
-    Validations,
-    Weight,
-    WeightDecay,
-    Width,
-)
 from explainers.learned.specs import CIMI
+from explainers.models import internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
-from explainers.models.internals import (
-    Internals,
-    forward_with_internals,
-    forward_with_soft_mask,
-    hidden_size,
-    layer_count,
-    readable,
-)
 from explainers.training.spec import validated
 
 Discrete = Literal["no", "gumbel", "hash"]
@@ -70,28 +51,28 @@ class Cimi:
     """With a weight of 0 a term is switched off: the paper's CIMI-s, -i and -p; `states=False` is its CIMI-f."""
 
     sufficiency: Annotated[
-        Weight,
+        recipe.Weight,
         Field(
             title="Weight of sufficiency",
             description="Weight of the loss that asks for the model's answer from the causes alone.",
         ),
     ] = 1.0
     intervention_weight: Annotated[
-        Weight,
+        recipe.Weight,
         Field(
             title="Weight α of the intervention",
             description="Weight α of the loss that asks for the same mask when the rest is mixed with another text.",
         ),
     ] = 1.0
     weak_supervision: Annotated[
-        Weight,
+        recipe.Weight,
         Field(
             title="Weight of weak supervision",
             description="Weight of the loss that asks for higher masks for words of this text than for another text's.",
         ),
     ] = 1.0
     sparsity: Annotated[
-        Weight,
+        recipe.Weight,
         Field(
             title="Price of the mask",
             description="Price for the mean of the mask. With 0, the paper's loss, a mask of ones is the optimum.",
@@ -119,16 +100,16 @@ class Cimi:
             description="How the mask becomes 0 or 1 in training: not at all, by Gumbel softmax, or by deep hashing."
         ),
     ] = "no"
-    erasure: TrainingErasure = "mask"
-    hidden: Width = 64
-    select: KeptWeights = "difference"
-    epochs: Epochs = 8
-    validations: Validations = 2
-    precision: PassPrecision = "float32"
-    batch: BatchSize = 32
-    learning_rate: LearningRate = 3e-3  # the authors' code: 1e-3 for 50 to 100 epochs
-    weight_decay: WeightDecay = 0.0
-    seed: Seed = 0
+    erasure: recipe.TrainingErasure = "mask"
+    hidden: recipe.Width = 64
+    select: recipe.KeptWeights = "difference"
+    epochs: recipe.Epochs = 8
+    validations: recipe.Validations = 2
+    precision: recipe.PassPrecision = "float32"
+    batch: recipe.BatchSize = 32
+    learning_rate: recipe.LearningRate = 3e-3  # the authors' code: 1e-3 for 50 to 100 epochs
+    weight_decay: recipe.WeightDecay = 0.0
+    seed: recipe.Seed = 0
     method: ClassVar[str] = CIMI.id
     distribution: ClassVar[bool] = False
 
@@ -136,10 +117,10 @@ class Cimi:
         return 1 - done
 
     def reads(self, model: FrozenModel) -> StatesRead:
-        return StatesRead(frozenset({0, layer_count(model)}), standardised=model.last_token)
+        return StatesRead(frozenset({0, internals.layer_count(model)}), standardised=model.last_token)
 
     def module(self, model: FrozenModel) -> Decoder:
-        return Decoder(hidden_size(model), self.hidden)
+        return Decoder(internals.hidden_size(model), self.hidden)
 
     def terms(
         self, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
@@ -166,17 +147,17 @@ class Cimi:
         return self._units(batch.inputs, self._decoded(module, model, internals.hidden[0], internals.hidden[-1]))
 
     def _decoded(self, module: nn.Module, model: FrozenModel, v: Tensor, states: Tensor) -> Tensor:
-        v, states = readable(model, v), readable(model, states)
+        v, states = internals.readable(model, v), internals.readable(model, states)
         return cast(Tensor, module(v, states if self.states else torch.zeros_like(states)))
 
     def _units(self, inputs: PaddedBatch, logits: Tensor) -> Tensor:
         """(B, L, 2) → masks (B, U); a word's is its highest token's."""
         return inputs.reduce_to_units(logits.softmax(-1)[:, :, 1], "max")
 
-    def _passed(self, model: FrozenModel, inputs: PaddedBatch, mask: Tensor) -> Internals:
+    def _passed(self, model: FrozenModel, inputs: PaddedBatch, mask: Tensor) -> internals.Internals:
         if self.erasure == "mask":
-            return forward_with_soft_mask(model, inputs, mask)
-        return forward_with_internals(model, inputs, scale=inputs.spread(mask))
+            return internals.forward_with_soft_mask(model, inputs, mask)
+        return internals.forward_with_internals(model, inputs, scale=inputs.spread(mask))
 
     def _intervened(
         self,
@@ -194,7 +175,7 @@ class Cimi:
         share = torch.rand(len(v), 1, 1, generator=generator).to(v.device) * self.epsilon  # λ
         m = inputs.spread(mask)[:, :, None]  # (B, L, 1)
         mixed = m * v + (1 - m) * ((1 - share) * v + share * v.roll(shift, 0))
-        states = forward_with_internals(model, inputs, embedding_output=mixed).hidden[-1]
+        states = internals.forward_with_internals(model, inputs, embedding_output=mixed).hidden[-1]
         logits = self._decoded(module, model, mixed, states)
         after = self._units(inputs, logits)
         if self.intervention == "mse":

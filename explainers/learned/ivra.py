@@ -26,18 +26,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
+from explainers.learned import recipe
 from explainers.learned.batches import Batch, StatesRead
 from explainers.learned.ivra_readout import HeadMix, Norm, Readout
-from explainers.learned.recipe import (
-    BatchSize,
-    Epochs,
-    KeptWeights,
-    LearningRate,
-    PassPrecision,
-    Seed,
-    Validations,
-    WeightDecay,
-)
 from explainers.learned.specs import IVRA
 from explainers.learned.student import WithStudent
 from explainers.models.frozen_model import FrozenModel
@@ -117,14 +108,14 @@ class Ivra:
             "correlation: of both distances, which is what CONS measures. Only the criterion cons reads it."
         ),
     ] = "ratio"
-    epochs: Epochs = 6
-    validations: Validations = 1
-    precision: PassPrecision = "float32"
-    batch: BatchSize = 32
-    learning_rate: LearningRate = 5e-2
-    weight_decay: WeightDecay = 0.0
-    seed: Seed = 0
-    select: KeptWeights = "difference"
+    epochs: recipe.Epochs = 6
+    validations: recipe.Validations = 1
+    precision: recipe.PassPrecision = "float32"
+    batch: recipe.BatchSize = 32
+    learning_rate: recipe.LearningRate = 5e-2
+    weight_decay: recipe.WeightDecay = 0.0
+    seed: recipe.Seed = 0
+    select: recipe.KeptWeights = "difference"
     method: ClassVar[str] = IVRA.id
     distribution: ClassVar[bool] = True
 

@@ -27,18 +27,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
+from explainers.learned import fitting_loop
 from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning, in_random_order
 from explainers.learned.fit import read_examples, recipe_for, write_weights
-from explainers.learned.fitting_loop import (
-    VALIDATED,
-    chance_warning,
-    explained,
-    gains,
-    hidden_means,
-    means,
-    per_text,
-    random_values,
-)
 from explainers.learned.ivra import Ivra, cross_entropy
 from explainers.learned.recipe import Select, trained_parameters
 from explainers.metrics.agreement import consistency
@@ -169,30 +160,33 @@ def validated(
     too where it was trained for. And a warning where COMP or SUFF was trained for and r is no better than random words.
     """
     examples = answered(tuned, items)
-    scores = explained(recipe, module, tuned, examples)
-    values, by_chance = per_text(tuned, examples, scores, "mask"), random_values(tuned, examples)
+    scores = fitting_loop.explained(recipe, module, tuned, examples)
+    values, by_chance = (
+        fitting_loop.per_text(tuned, examples, scores, "mask"),
+        fitting_loop.random_values(tuned, examples),
+    )
     agreement = [
         int(a.probabilities.argmax()) == int(b.probabilities.argmax()) for a, b in zip(examples, items, strict=True)
     ]
     criteria = set(recipe.criterion.split("+"))
-    cons = consistency(hidden_means(tuned, examples), scores) if "cons" in criteria else None
+    cons = consistency(fitting_loop.hidden_means(tuned, examples), scores) if "cons" in criteria else None
     judged = not criteria.isdisjoint(("comp", "suff"))
     metrics = {
-        **means(values),
-        "aopc_c_random": means(by_chance)["aopc_c"],
+        **fitting_loop.means(values),
+        "aopc_c_random": fitting_loop.means(by_chance)["aopc_c"],
         "agreement": float(np.mean(agreement)),
         **({} if cons is None else {"cons": cons.mean}),
     }
     select: Select = recipe.criterion if recipe.criterion in ("comp", "suff") else "difference"  # type: ignore[assignment]
-    gained = difference_interval(gains(select, values), gains(select, by_chance))
-    return metrics, chance_warning(select, gained) if judged else ()
+    gained = difference_interval(fitting_loop.gains(select, values), fitting_loop.gains(select, by_chance))
+    return metrics, fitting_loop.chance_warning(select, gained) if judged else ()
 
 
 def answered(model: FrozenModel, items: Sequence[LearningExample]) -> list[LearningExample]:
     """The same texts with this model's probabilities."""
     examples: list[LearningExample] = []
-    for start in range(0, len(items), VALIDATED):
-        some = items[start : start + VALIDATED]
+    for start in range(0, len(items), fitting_loop.VALIDATED):
+        some = items[start : start + fitting_loop.VALIDATED]
         probabilities = forward_with_internals(model, batch(model, some).inputs).probabilities(model)
         examples += [replace(item, probabilities=row) for item, row in zip(some, probabilities, strict=True)]
     return examples

@@ -18,15 +18,9 @@ from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
 from explainers.learned.student import WithStudent
+from explainers.models import internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
-from explainers.models.internals import (
-    Internals,
-    attention_head_count,
-    attention_head_size,
-    key_head_count,
-    layer_count,
-)
 
 if TYPE_CHECKING:
     from explainers.training.artifacts import Artifact
@@ -53,8 +47,12 @@ class Readout(WithStudent):
 
     def __init__(self, model: FrozenModel, norm: Norm, levels: str) -> None:
         super().__init__()
-        self.norm, self.causal, self.key_heads = norm, model.causal, key_head_count(model)
-        shape = (layer_count(model), attention_head_count(model), attention_head_size(model))
+        self.norm, self.causal, self.key_heads = norm, model.causal, internals.key_head_count(model)
+        shape = (
+            internals.layer_count(model),
+            internals.attention_head_count(model),
+            internals.attention_head_size(model),
+        )
         learned = levels.split("+")
         self.omega_q = nn.Parameter(torch.ones(shape), requires_grad="feature" in learned)
         self.omega_k = nn.Parameter(torch.ones(shape), requires_grad="feature" in learned)
@@ -62,7 +60,7 @@ class Readout(WithStudent):
         self.layer = nn.Parameter(torch.zeros(shape[0]), requires_grad="layer" in learned)  # η
         self.log_scale = nn.Parameter(torch.tensor(math.log(SCALES[norm])))
 
-    def forward(self, internals: Internals, inputs: PaddedBatch) -> Tensor:
+    def forward(self, internals: internals.Internals, inputs: PaddedBatch) -> Tensor:
         """r, (B, L)."""
         norm, shape = NORMS[self.norm], self.omega_q.shape
         queries = norm(by_head(internals.queries, shape) * self.omega_q[:, None, None])  # (layers, B, L, heads, d_k)
@@ -83,10 +81,14 @@ class HeadMix(WithStudent):
 
     def __init__(self, model: FrozenModel) -> None:
         super().__init__()
-        self.size, self.causal, self.key_heads = attention_head_size(model), model.causal, key_head_count(model)
-        self.head = nn.Parameter(torch.zeros(layer_count(model), attention_head_count(model)))
+        self.size, self.causal, self.key_heads = (
+            internals.attention_head_size(model),
+            model.causal,
+            internals.key_head_count(model),
+        )
+        self.head = nn.Parameter(torch.zeros(internals.layer_count(model), internals.attention_head_count(model)))
 
-    def forward(self, internals: Internals, inputs: PaddedBatch) -> Tensor:
+    def forward(self, internals: internals.Internals, inputs: PaddedBatch) -> Tensor:
         """r, (B, L)."""
         shape = torch.Size((*self.head.shape, self.size))
         queries, keys = by_head(internals.queries, shape), by_head(internals.keys, shape, self.key_heads)

@@ -19,15 +19,7 @@ import torch
 from torch import nn
 
 from explainers.errors import ModelUnavailable
-from explainers.models.bundle_cards import (
-    BUNDLES,
-    architecture_module,
-    architecture_of,
-    architectures_with,
-    bundle_names,
-    damaged_bundle,
-    read_card,
-)
+from explainers.models import bundle_cards
 from explainers.models.checks import TRIALS, check_answers, erasing_token, explainable, in_our_form, readable_tokens
 from explainers.models.decoder import DecoderBase, is_decoder
 from explainers.models.encoder_decoder import EncoderBase
@@ -107,8 +99,8 @@ def load(
 
 
 def _loaded(name: str, device: torch.device, roots: tuple[Path, ...] | None) -> FrozenModel:
-    if name in bundle_names():
-        return load_bundle(BUNDLES / name, device)
+    if name in bundle_cards.bundle_names():
+        return load_bundle(bundle_cards.BUNDLES / name, device)
     if is_head(Path(name)):
         for part in encoder_parts(Path(name)).values():
             resolve_model_name(part, roots)
@@ -120,11 +112,14 @@ def load_bundle(folder: Path, device: torch.device) -> FrozenModel:
 
     Raises `ModelUnavailable` if the files are damaged or the architecture is not available.
     """
-    architecture, available = architecture_of(read_card(folder)), architectures_with("bundle")
+    architecture, available = (
+        bundle_cards.architecture_of(bundle_cards.read_card(folder)),
+        bundle_cards.architectures_with("bundle"),
+    )
     if architecture not in available:
         reason = f"the architecture {architecture!r} is not available; there are {', '.join(available)}"
-        raise damaged_bundle(folder, reason)
-    return cast(FrozenModel, architecture_module(architecture, "bundle").load_bundle(folder, device))
+        raise bundle_cards.damaged_bundle(folder, reason)
+    return cast(FrozenModel, bundle_cards.architecture_module(architecture, "bundle").load_bundle(folder, device))
 
 
 def device_name(device: torch.device) -> str:

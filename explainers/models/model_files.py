@@ -9,17 +9,7 @@ from typing import Any
 import torch
 
 from explainers.memoized import memoized
-from explainers.models.foreign.file_checks import (
-    INDEX,
-    Shapes,
-    check_finite,
-    check_network,
-    check_preprocessor,
-    described_shapes,
-    read_config,
-    stored_shapes,
-    weight_files,
-)
+from explainers.models.foreign import file_checks
 from explainers.models.foreign.hub_snapshot import fetched_folder
 from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
 from explainers.models.foreign.process_limits import library_config
@@ -59,16 +49,16 @@ class ModelFiles:
 
     @memoized
     def weights(self) -> list[Path]:
-        return weight_files(self.identifier, self.path)
+        return file_checks.weight_files(self.identifier, self.path)
 
     @memoized
-    def shapes(self) -> Shapes:
-        return stored_shapes(self.identifier, self.weights)
+    def shapes(self) -> file_checks.Shapes:
+        return file_checks.stored_shapes(self.identifier, self.weights)
 
     @memoized
     def raw_config(self) -> dict[str, Any]:
         """The configuration as it stands in the file, within limits."""
-        return read_config(self.identifier, self.path / CONFIG)
+        return file_checks.read_config(self.identifier, self.path / CONFIG)
 
     @property
     def multi_label(self) -> bool:
@@ -76,7 +66,7 @@ class ModelFiles:
 
     def config(self, *, outputs: int | None = None) -> Any:
         """The library's configuration, after the files were checked; with `outputs` the head has so many."""
-        check_preprocessor(self.identifier, self.path / PREPROCESSOR)
+        file_checks.check_preprocessor(self.identifier, self.path / PREPROCESSOR)
         stored = self.shapes  # the weights are checked first
         return library_config(self.raw_config, outputs=outputs) if stored else None
 
@@ -85,10 +75,10 @@ class ModelFiles:
         """Arguments of every call of the library beside the folder."""
         return {"trust_remote_code": False, "local_files_only": True}
 
-    def described(self, auto: Any, config: Any) -> Shapes:
+    def described(self, auto: Any, config: Any) -> file_checks.Shapes:
         """The shapes of the network that the configuration describes, after its size was checked."""
-        shapes = described_shapes(auto, config)
-        check_network(self.identifier, shapes, self.shapes)
+        shapes = file_checks.described_shapes(auto, config)
+        file_checks.check_network(self.identifier, shapes, self.shapes)
         return shapes
 
     def module(self, auto: Any, config: Any) -> tuple[Any, frozenset[str]]:
@@ -103,7 +93,7 @@ class ModelFiles:
             output_loading_info=True,
             **self.options,
         )
-        check_finite(self.identifier, module)
+        file_checks.check_finite(self.identifier, module)
         return module, frozenset(report["missing_keys"])
 
     def version(self, only: Collection[str] = ()) -> str:
@@ -111,7 +101,7 @@ class ModelFiles:
         `only` these files, where they are given."""
         if self.commit:
             return self.commit
-        names = {CONFIG, PREPROCESSOR, INDEX, *SETTINGS, *VOCABULARIES}
+        names = {CONFIG, PREPROCESSOR, file_checks.INDEX, *SETTINGS, *VOCABULARIES}
         files = [
             *(self.weights if self.has_weights else ()),
             *(path for path in map(self.path.joinpath, names) if path.is_file()),

@@ -8,13 +8,7 @@ from typing import Any, TypeVar
 from explainers.datasets.entailment import NO_RULES, ReasonChecker, ReasonTruth, TopicChecker
 from explainers.datasets.example import Example, Splits
 from explainers.errors import ModelUnavailable
-from explainers.models.bundle_cards import (
-    architecture_module,
-    architectures_with,
-    bundle_names,
-    generator_noun,
-    stands_on,
-)
+from explainers.models import bundle_cards
 from explainers.models.inputs.requirements import SINGLE_TEXT
 
 RecipeType = TypeVar("RecipeType")
@@ -78,8 +72,8 @@ class Task(TrainingData):
 
 def _collected() -> dict[str, Task]:
     tasks: dict[str, Task] = {}
-    for architecture in architectures_with("tasks"):
-        tasks |= architecture_module(architecture, "tasks").TASKS
+    for architecture in bundle_cards.architectures_with("tasks"):
+        tasks |= bundle_cards.architecture_module(architecture, "tasks").TASKS
     return dict(sorted(tasks.items(), key=lambda item: item[1].position))
 
 
@@ -95,15 +89,15 @@ def make_bundle(name: str, options: TrainingOptions) -> dict[str, Any]:
 
 def task_of(model: str) -> Task | None:
     """The task of an embedded model, for a changed copy that of the model it was made from; None for other models."""
-    return TASKS.get(model) or TASKS.get(stands_on(model))
+    return TASKS.get(model) or TASKS.get(bundle_cards.stands_on(model))
 
 
 def generated_example(name: str) -> Example:
     """The generated example of this name, such as "scene 7". Raises `ValueError` if no generator has the noun."""
     noun, _, number = name.rpartition(" ")
-    for model in bundle_names():
+    for model in bundle_cards.bundle_names():
         task = TASKS.get(model)
-        if task is not None and task.generated_example is not None and generator_noun(model) == noun:
+        if task is not None and task.generated_example is not None and bundle_cards.generator_noun(model) == noun:
             return task.generated_example(int(number))
     raise ValueError(f"no generator of examples such as {name!r}")
 

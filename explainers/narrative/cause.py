@@ -29,15 +29,8 @@ from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
 from explainers.models.optimisation import computes_in_bfloat16, frozen_in_half_precision
+from explainers.narrative import interchange
 from explainers.narrative.generation import generate
-from explainers.narrative.interchange import (
-    activations,
-    draw_neurons,
-    layer_sizes,
-    linear_layers,
-    realise_in_state,
-    run_with_exchange,
-)
 from explainers.narrative.language import pad_rows
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
@@ -133,12 +126,12 @@ def interchange_loss(
 
     The source of every item is its neighbour in the batch.
     """
-    width, base = layer_sizes(head), batch.inputs.states
+    width, base = interchange.layer_sizes(head), batch.inputs.states
     layer = int(torch.randint(1, len(width), (1,), generator=generator))
-    neurons = draw_neurons(width[layer], recipe.share, generator)
+    neurons = interchange.draw_neurons(width[layer], recipe.share, generator)
     with torch.no_grad():
-        target = run_with_exchange(head, base, base.roll(-1, 0), layer, neurons)
-    return divergence(target, run_with_exchange(narrator.c2, states, states.roll(-1, 0), layer, neurons))
+        target = interchange.run_with_exchange(head, base, base.roll(-1, 0), layer, neurons)
+    return divergence(target, interchange.run_with_exchange(narrator.c2, states, states.roll(-1, 0), layer, neurons))
 
 
 def input_interchange_loss(
@@ -159,7 +152,7 @@ def input_interchange_loss(
         exchange = partial(exchange_in_layer, batch.inputs, share, generator, classifier.continued)
     with torch.no_grad():
         mixed = exchange()
-        target = activations(classifier.head, mixed.states)[-1]
+        target = interchange.activations(classifier.head, mixed.states)[-1]
     class_logits = narrator.class_token_logits(mixed)
     loss = divergence(target, narrator.c2(reconstruct(narrator, mixed, class_logits)))
     return loss + class_name_loss(target, class_logits, classifier.names) if recipe.words else loss
@@ -168,13 +161,13 @@ def input_interchange_loss(
 def _exchange_in_state(
     head: nn.Sequential, inputs: NarratorInput, share: float, generator: torch.Generator
 ) -> NarratorInput:
-    neurons = draw_neurons(layer_sizes(head)[1], share, generator)
-    return inputs.with_states(realise_in_state(head, inputs.states, inputs.states.roll(-1, 0), neurons))
+    neurons = interchange.draw_neurons(interchange.layer_sizes(head)[1], share, generator)
+    return inputs.with_states(interchange.realise_in_state(head, inputs.states, inputs.states.roll(-1, 0), neurons))
 
 
 def match_loss(head: nn.Sequential, c2: nn.Sequential) -> Tensor:
     """R_match: squared distances of weights and biases, each divided by the number of layers."""
-    pairs = list(zip(linear_layers(head), linear_layers(c2), strict=True))
+    pairs = list(zip(interchange.linear_layers(head), interchange.linear_layers(c2), strict=True))
     apart = [((one.weight - other.weight) ** 2).sum() + ((one.bias - other.bias) ** 2).sum() for one, other in pairs]
     return torch.stack(apart).sum() / len(pairs)
 

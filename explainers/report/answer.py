@@ -9,18 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from explainers.methods.registry import method_spec
-from explainers.report.text import (
-    decimals,
-    holding_clauses,
-    join_names,
-    name_of_units,
-    number,
-    one_line,
-    plural,
-    quoted_among,
-    quoted_unit,
-    target_name,
-)
+from explainers.report import wording
 from explainers.results.answer import CONSENSUS, DECIDING, Answer, ErasureEffect, Units
 
 if TYPE_CHECKING:
@@ -65,7 +54,7 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
     if answer.undecided and not answer.leading:
         return UNDECIDED
     if answer.status == "open" and not answer.leading:
-        return UNKNOWN.format(plural(name_of_units(comparison.decision))) if answer.refusal else CHANCE
+        return UNKNOWN.format(wording.plural(wording.name_of_units(comparison.decision))) if answer.refusal else CHANCE
     words, one = quoted(answer.words, comparison, brief=brief), len(answer.words) == 1
     if answer.leading or not comparison.explains_predicted:
         verb = f"{'speaks' if one else 'speak'} most for"
@@ -73,7 +62,7 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
         verb = f"{'carries' if one else 'carry'} the decision for"
     else:
         verb = f"{'weighs' if one else 'weigh'} most in the decision for"
-    own, _ = holding_clauses([(comparison.decision.settings.erasure, True)], comparison)
+    own, _ = wording.holding_clauses([(comparison.decision.settings.erasure, True)], comparison)
     alone = f" when {own}" if answer.holds and not any(holds for _, holds in answer.holds) else ""
     so_far = " so far" if answer.leading else ""
     return f"{words[:1].upper()}{words[1:]} {verb} {_label(comparison)}{alone}{so_far}"
@@ -86,8 +75,10 @@ def effect_line(answer: Answer, comparison: "Comparison") -> str:
     if effect is None or not answer.marked:
         return ""
     (own, chance), prefix = effect.shown, experiment(effect)
-    change = f"p({_label(comparison)}) {decimals(effect.full)} → {decimals(own)} {prefix} {_them(answer)}"
-    return f"{change}; {decimals(chance)} {prefix} {random_units(answer, comparison)}"
+    change = (
+        f"p({_label(comparison)}) {wording.decimals(effect.full)} → {wording.decimals(own)} {prefix} {_them(answer)}"
+    )
+    return f"{change}; {wording.decimals(chance)} {prefix} {random_units(answer, comparison)}"
 
 
 def experiment(effect: ErasureEffect) -> str:
@@ -97,8 +88,8 @@ def experiment(effect: ErasureEffect) -> str:
 
 def random_units(answer: Answer, comparison: "Comparison") -> str:
     """Return "two random words": as many as are decisive."""
-    count, unit = len(answer.words), name_of_units(comparison.decision)
-    return f"{NUMBERS.get(count, str(count))} random {unit if count == 1 else plural(unit)}"
+    count, unit = len(answer.words), wording.name_of_units(comparison.decision)
+    return f"{NUMBERS.get(count, str(count))} random {unit if count == 1 else wording.plural(unit)}"
 
 
 def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = False) -> str:
@@ -128,7 +119,7 @@ def compared_sentence(answer: Answer, comparison: "Comparison") -> str:
     others = [method for method in methods if method not in (CONSENSUS, *answer.members)]
     if not answer.compared or not others:
         return ""
-    but = join_names(_names(others)) if len(others) <= NAMED + 1 else names(others)
+    but = wording.join_names(_names(others)) if len(others) <= NAMED + 1 else names(others)
     return f"{answer.compared} of {answer.compared + len(others)} methods are compared, all but {but}."
 
 
@@ -140,12 +131,12 @@ def chance_sentence(answer: Answer) -> str:
         alone = "" if answer.better_than_chance or not answer.random else f" {NONE_ALONE}"
         if answer.exact:
             better = _share(1 - answer.p)
-            return f"Their joint order is better than {better} of all orders (p = {number(answer.p)}).{alone}"
+            return f"Their joint order is better than {better} of all orders (p = {wording.number(answer.p)}).{alone}"
         return f"Their joint order beats all {answer.orders} random ones.{alone}"
     if answer.leading:
         beaten = f"all {answer.orders} random ones" if answer.orders > 1 else "one random order"
         tested = f"With more time it is tested against {DECIDING}."
-        return f"So far their joint order beats {beaten} (p = {number(answer.p)}). {tested}"
+        return f"So far their joint order beats {beaten} (p = {wording.number(answer.p)}). {tested}"
     as_good = round(answer.p * (answer.orders + 1)) - 1
     share = f"{_share(answer.p)} of all" if answer.exact else f"{as_good} of {answer.orders} random"
     do = "does" if as_good == 1 and not answer.exact else "do"
@@ -159,7 +150,7 @@ def confidence_sentence(answer: Answer) -> str:
     given = answer.confidence
     if given is None or answer.status != "supported":
         return ""
-    share, low, high = (decimals(100 * share, 0) for share in (given.share, given.low, given.high))
+    share, low, high = (wording.decimals(100 * share, 0) for share in (given.share, given.low, given.high))
     where = "Where methods agreed this much on" if given.by_agreement else f"On {given.inputs} inputs of"
     return f"{where} models whose reason was planted, the joint order found exactly that in {share} % [{low}, {high}]."
 
@@ -167,7 +158,7 @@ def confidence_sentence(answer: Answer) -> str:
 def operators_line(answer: Answer, comparison: "Comparison") -> str:
     """Return "Holds when words are deleted; not when embeddings are zeroed"; empty before another operator was
     tried."""
-    holding, failing = holding_clauses(answer.holds, comparison)
+    holding, failing = wording.holding_clauses(answer.holds, comparison)
     if not holding:
         return f"Does not hold when {failing}" if failing else ""
     return f"Holds when {holding}{f'; not when {failing}' if failing else ''}"
@@ -178,14 +169,16 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
     effect, agreed = answer.effect, answer.agreement
     if effect is None or agreed is None or answer.refusal:
         return ()
-    units = plural(name_of_units(comparison.decision))
+    units = wording.plural(wording.name_of_units(comparison.decision))
     supported, tried = answer.status == "supported", 1 + len(answer.holds)
     holding = supported + sum(holds for _, holds in answer.holds)
     operators = f"holds under {holding} of {tried} operators" if tried > 1 else "one operator tried"
     whole = (
-        f"p({_label(comparison)}): {decimals(effect.full)} with all {units}; {decimals(effect.removed)} without "
-        f"{_them(answer)}, {decimals(effect.random_removed)} without {random_units(answer, comparison)} on average; "
-        f"{decimals(effect.kept)} with only {_them(answer)}, {decimals(effect.random_kept)} with only random ones."
+        f"p({_label(comparison)}): {wording.decimals(effect.full)} with all {units}; "
+        f"{wording.decimals(effect.removed)} without {_them(answer)}, "
+        f"{wording.decimals(effect.random_removed)} without {random_units(answer, comparison)} on average; "
+        f"{wording.decimals(effect.kept)} with only {_them(answer)}, "
+        f"{wording.decimals(effect.random_kept)} with only random ones."
     )
     common = (
         f"Two methods have on average {_share(agreed)} of their first {answer.cut} {units} in common. "
@@ -198,7 +191,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
     return (
         Mark(
             "effect",
-            f"{decimals(effect.full)} → {decimals(own)} {experiment(effect)} {_them(answer)}",
+            f"{wording.decimals(effect.full)} → {wording.decimals(own)} {experiment(effect)} {_them(answer)}",
             whole,
             None if answer.undecided else supported,
         ),
@@ -223,8 +216,8 @@ def group_title(answer: Answer, comparison: "Comparison", method: str) -> str:
 
 def group_meaning(answer: Answer, comparison: "Comparison", method: str) -> str:
     """Return what the title says, in a sentence."""
-    first = f"{answer.cut} {plural(name_of_units(comparison.decision))}" if answer.cut > 1 else (
-        name_of_units(comparison.decision)
+    first = f"{answer.cut} {wording.plural(wording.name_of_units(comparison.decision))}" if answer.cut > 1 else (
+        wording.name_of_units(comparison.decision)
     )  # fmt: skip
     meanings = {"supported": SUPPORTED_MEANING.format(first), "differs": DIFFERS_MEANING.format(first)}
     random = f"{NOT_DONE.capitalize()}." if answer.undecided else RANDOM_MEANING
@@ -247,8 +240,10 @@ def abstaining_line(answer: Answer, comparison: "Comparison") -> str:
     of_class = [method for method in answer.abstaining if target.is_contrast and method_spec(method).reads_class]
     predicted_only = [method for method in answer.abstaining if method not in of_class]
     lines = (
-        _explains(of_class, f"{one_line(labels[target.label])}, not {_label(comparison)}"),
-        _explains(predicted_only, f"the predicted class only, which is {one_line(labels[comparison.predicted])}"),
+        _explains(of_class, f"{wording.one_line(labels[target.label])}, not {_label(comparison)}"),
+        _explains(
+            predicted_only, f"the predicted class only, which is {wording.one_line(labels[comparison.predicted])}"
+        ),
     )
     return "; ".join(filter(None, lines))
 
@@ -291,10 +286,16 @@ def quoted(units: Units, comparison: "Comparison", *, brief: bool = False) -> st
     """Return "“a”, “b” and 3 more"; `brief` without the text of a pair and the number of a word."""
     everything = comparison.decision.encoding.units
     named = [
-        quoted_unit(everything[unit], one_line(everything[unit].text)) if brief else quoted_among(comparison, unit)
+        wording.quoted_unit(everything[unit], wording.one_line(everything[unit].text))
+        if brief
+        else wording.quoted_among(comparison, unit)
         for unit in units
     ]
-    return join_names(named) if len(named) <= NAMED + 1 else f"{', '.join(named[:NAMED])} and {len(named) - NAMED} more"
+    return (
+        wording.join_names(named)
+        if len(named) <= NAMED + 1
+        else f"{', '.join(named[:NAMED])} and {len(named) - NAMED} more"
+    )
 
 
 def names(methods: Sequence[str]) -> str:
@@ -318,7 +319,7 @@ def _them(answer: Answer) -> str:
 
 
 def _label(comparison: "Comparison") -> str:
-    return target_name(comparison.decision)
+    return wording.target_name(comparison.decision)
 
 
 def _share(share: float) -> str:

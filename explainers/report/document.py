@@ -10,25 +10,13 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, method_spec, select
 from explainers.metrics.faithfulness import METRICS, decisive_metric
 from explainers.metrics.spec import MetricSpec
-from explainers.report import narratives
+from explainers.report import narratives, wording
 from explainers.report.answer import RANDOM
 from explainers.report.colours import line_of
 from explainers.report.heatmap import heatmap, legend, plain_image
 from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.summary import summary
 from explainers.report.tables import Table, TableColumn
-from explainers.report.text import (
-    ablated_inputs_line,
-    class_words_line,
-    class_words_warning,
-    decimals,
-    escaped,
-    labels_line,
-    number,
-    one_line,
-    target_name,
-    the_class,
-)
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -52,22 +40,22 @@ def prediction(comparison: "Comparison") -> str:
     marks = {target.label: " (explained)", target.versus: " (explained rather than this one)"}
     order = sorted(range(len(model.labels)), key=lambda index: -comparison.probabilities[index])
     bars = "".join(
-        f"<dt><bdi>{escaped(model.labels[index])}</bdi>{marks.get(index, '')}</dt>"
+        f"<dt><bdi>{wording.escaped(model.labels[index])}</bdi>{marks.get(index, '')}</dt>"
         f'<dd><span class="bar" style="width: {100 * comparison.probabilities[index]:.1f}%"></span></dd>'
-        f"<dd>{decimals(comparison.probabilities[index], 3)}</dd>"
+        f"<dd>{wording.decimals(comparison.probabilities[index], 3)}</dd>"
         for index in order
     )
     warning = comparison.decision.encoding.warning
-    labels = labels_line(model, comparison.probabilities)
-    doubt = class_words_warning(comparison.decision, comparison.probabilities)
-    notes = [f"Model: {model.name}.", labels, class_words_line(comparison.decision), doubt, warning]
+    labels = wording.labels_line(model, comparison.probabilities)
+    doubt = wording.class_words_warning(comparison.decision, comparison.probabilities)
+    notes = [f"Model: {model.name}.", labels, wording.class_words_line(comparison.decision), doubt, warning]
     if comparison.removed:
         notes.append(f"{len(comparison.removed)} removed before; the explanations are of the rest.")
     if comparison.ablated_inputs is not None:
-        notes.append(f"{ablated_inputs_line(comparison.ablated_inputs)}.")
-    note = " ".join(escaped(note) for note in notes if note)
+        notes.append(f"{wording.ablated_inputs_line(comparison.ablated_inputs)}.")
+    note = " ".join(wording.escaped(note) for note in notes if note)
     image = comparison.decision.encoding.image
-    prompt = "" if model.prompt is None else f'<pre class="note">{escaped(model.prompt.template)}</pre>'
+    prompt = "" if model.prompt is None else f'<pre class="note">{wording.escaped(model.prompt.template)}</pre>'
     return f'{plain_image(image) if image else ""}<dl class="bars">{bars}</dl><p class="note">{note}</p>{prompt}'
 
 
@@ -77,7 +65,7 @@ def cards(comparison: "Comparison", preset: str) -> str:
     failures = [failure for failure in comparison.failures if failure.method not in NARRATORS.ids]
     names = (method_spec(failure.method).name for failure in failures)
     failed = [
-        f'<section class="card"><h3>{escaped(name)}</h3><p>{escaped(failure.reason)}</p></section>'
+        f'<section class="card"><h3>{wording.escaped(name)}</h3><p>{wording.escaped(failure.reason)}</p></section>'
         for name, failure in zip(names, failures, strict=True)
     ]
     return f'<div class="cards">{"".join([*finished, *failed])}</div>'
@@ -87,18 +75,19 @@ def _card(result: "MethodResult", comparison: "Comparison", preset: str) -> str:
     attribution, spec, label = result.attribution, method_spec(result.attribution.method), comparison.explained
     notes = [spec.kind, "signed" if attribution.signed else "unsigned"]
     notes += ["ended early, more time would better it"] if attribution.ended_early else []
-    notes += [f"gap {decimals(attribution.gap, 4)}"] if attribution.gap is not None else []
-    notes += [f"spread ±{number(max(attribution.spread))}"] if attribution.spread else []
+    notes += [f"gap {wording.decimals(attribution.gap, 4)}"] if attribution.gap is not None else []
+    notes += [f"spread ±{wording.number(max(attribution.spread))}"] if attribution.spread else []
     calls = f"{attribution.model_calls:,} call{'' if attribution.model_calls == 1 else 's'}"
     metric = decisive_metric("removing")
-    value = f"{escaped(metric.name)} {decimals(result.metrics.get(metric.id))}"
+    value = f"{wording.escaped(metric.name)} {wording.decimals(result.metrics.get(metric.id))}"
     if comparison.random_control is not None and attribution.method == comparison.random_control.method:
         value = f"one of {len(comparison.random_control.curves)} orders; their metrics stand in the table"
     return (
-        f'<section class="card"><h3>{escaped(spec.name)} <small>{escaped(" · ".join(notes))}</small></h3>'
+        f'<section class="card"><h3>{wording.escaped(spec.name)} '
+        f"<small>{wording.escaped(' · '.join(notes))}</small></h3>"
         f'<div class="text">{heatmap(attribution, label, preset=preset, names=comparison.names)}</div>'
         f"{legend(attribution, label, preset=preset)}"
-        f'<p class="note">{decimals(attribution.seconds)} s · {calls} · {value}</p></section>'
+        f'<p class="note">{wording.decimals(attribution.seconds)} s · {calls} · {value}</p></section>'
     )
 
 
@@ -106,12 +95,13 @@ def metrics_table(comparison: "Comparison") -> str:
     """Methods by metrics, with the erasure operator on which they depend."""
     rows = metric_rows(comparison)
     optimised = f"<br>{OPTIMISED_NOTE}" if any(row.optimised for row in rows) else ""
-    ties = "".join(f"<br>{escaped(row.name)}: {escaped(row.ties_note)}" for row in rows if row.ties)
+    ties = "".join(f"<br>{wording.escaped(row.name)}: {wording.escaped(row.ties_note)}" for row in rows if row.ties)
     return (
         f'<div class="wide">{_metric_columns().html(rows)}</div>'
-        f'<p class="note">Erased by {escaped(comparison.decision.settings.erasure)}'
-        f", per {escaped(_units(comparison))}, for {the_class(comparison.decision)}<bdi>{escaped(comparison.explained)}"
-        f"</bdi>. ↑ higher is better, ↓ lower is better. {TABLE_NOTES}{optimised}{ties}</p>"
+        f'<p class="note">Erased by {wording.escaped(comparison.decision.settings.erasure)}'
+        f", per {wording.escaped(_units(comparison))}, for {wording.the_class(comparison.decision)}"
+        f"<bdi>{wording.escaped(comparison.explained)}</bdi>. ↑ higher is better, ↓ lower is better. "
+        f"{TABLE_NOTES}{optimised}{ties}</p>"
     )
 
 
@@ -126,7 +116,7 @@ def _metric_columns() -> Table[MetricRow]:
         (
             TableColumn("Method", lambda row: row.name),
             *map(_metric_column, METRICS),
-            TableColumn("seconds", lambda row: row.seconds, decimals, undefined=""),
+            TableColumn("seconds", lambda row: row.seconds, wording.decimals, undefined=""),
             TableColumn("calls", lambda row: row.calls, ",", undefined=""),
         ),
         title=lambda row: row.title,
@@ -138,12 +128,12 @@ def _metric_column(metric: MetricSpec) -> TableColumn[MetricRow]:
     def spread(row: MetricRow) -> str:
         noise = row.noise[metric.id]
         noisy = metric.sampling_noise and noise > 0  # false for NaN
-        return f" ± {decimals(noise, metric.places)}" if noisy else ""
+        return f" ± {wording.decimals(noise, metric.places)}" if noisy else ""
 
     return TableColumn(
         f"{metric.name} {metric.arrow}",
         lambda row: row.metrics[metric.id],
-        lambda value: decimals(value, metric.places),
+        lambda value: wording.decimals(value, metric.places),
         note=spread,
         meaning=metric.meaning,
     )
@@ -163,15 +153,15 @@ def curves(comparison: "Comparison") -> str:
 
 
 def _legend_line(name: str, method: str, border: str) -> str:
-    return f'<span><i style="border-top: 3px {border} {line_of(method).colour}"></i>{escaped(name)}</span>'
+    return f'<span><i style="border-top: 3px {border} {line_of(method).colour}"></i>{wording.escaped(name)}</span>'
 
 
 def methods_explained(comparison: "Comparison") -> str:
     """What each method of the comparison is, and when not to believe it."""
     controls = {spec.id for spec in METHODS if spec.is_random}
     items = "".join(
-        f"<dt>{escaped(spec.name)}</dt><dd>{escaped(spec.idea)} {escaped(spec.caution)} "
-        f"<small>{escaped(spec.source)}</small></dd>"
+        f"<dt>{wording.escaped(spec.name)}</dt><dd>{wording.escaped(spec.idea)} {wording.escaped(spec.caution)} "
+        f"<small>{wording.escaped(spec.source)}</small></dd>"
         for spec in select({*comparison.methods, *controls})
     )
     return f'<dl class="methods">{items}</dl>'
@@ -179,7 +169,7 @@ def methods_explained(comparison: "Comparison") -> str:
 
 def run_manifest(comparison: "Comparison") -> str:
     content = json.dumps(comparison.manifest(), ensure_ascii=False, indent=2)
-    return f"<details><summary>How to reproduce these numbers</summary><pre>{escaped(content)}</pre></details>"
+    return f"<details><summary>How to reproduce these numbers</summary><pre>{wording.escaped(content)}</pre></details>"
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -235,7 +225,7 @@ def fragment(comparison: "Comparison", *, preset: str = "safe") -> str:
     return (
         f'<style>{FRAGMENT_STYLE}</style><div class="crosslight">'
         f"{prediction(comparison)}"
-        f'<p class="summary">{escaped(summary(comparison)).replace(" %", "&nbsp;%")}</p>'
+        f'<p class="summary">{wording.escaped(summary(comparison)).replace(" %", "&nbsp;%")}</p>'
         f"{cards(comparison, preset)}{narratives.narratives_section(comparison)}"
         f"<h2>Metrics</h2>{metrics_table(comparison)}"
         f"<h2>Curves</h2>{curves(comparison)}</div>"
@@ -244,8 +234,11 @@ def fragment(comparison: "Comparison", *, preset: str = "safe") -> str:
 
 def document(comparison: "Comparison", *, preset: str = "safe") -> str:
     """The page to send or print; its content security policy allows no scripts and no requests."""
-    text, label = one_line(" / ".join(comparison.decision.encoding.texts), 80), target_name(comparison.decision)
-    heading = f"“<bdi>{escaped(text)}</bdi>”: what supports <bdi>{escaped(label)}</bdi>"
+    text, label = (
+        wording.one_line(" / ".join(comparison.decision.encoding.texts), 80),
+        wording.target_name(comparison.decision),
+    )
+    heading = f"“<bdi>{wording.escaped(text)}</bdi>”: what supports <bdi>{wording.escaped(label)}</bdi>"
     body = f"""{fragment(comparison, preset=preset)}
 <div class="crosslight">
 <h2>The methods, and when not to believe them</h2>
@@ -264,11 +257,11 @@ def standalone_page(title: str, body: str, *, heading: str = "", style: str = ""
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="Crosslight">
-<title>{escaped(title)}</title>
+<title>{wording.escaped(title)}</title>
 <style>{PAGE_STYLE}{style}</style>
 </head>
 <body>
-<h1>{heading or escaped(title)}</h1>
+<h1>{heading or wording.escaped(title)}</h1>
 {body}
 </body>
 </html>

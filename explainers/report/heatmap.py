@@ -11,7 +11,7 @@ from explainers.datasets.example import InputImage
 from explainers.models.inputs.encoding import Unit
 from explainers.report.colours import colour, strengths, strongest
 from explainers.report.display_images import DisplayImage, display_image
-from explainers.report.text import escaped, number, share_line
+from explainers.report.wording import escaped, number, share_line
 from explainers.results.attribution import Attribution, ranking, top_count
 
 THICKEST = 4  # pixels

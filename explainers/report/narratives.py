@@ -17,13 +17,8 @@ import numpy as np
 
 from explainers.datasets.entailment import NO_RULES
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
+from explainers.report import wording
 from explainers.report.narrator_overview import TrackRecord, percent, track_record
-from explainers.report.text import (
-    decimals,
-    escaped,
-    join_names,
-    one_line,
-)
 from explainers.results.narrative import NO_WORD
 
 if TYPE_CHECKING:
@@ -57,7 +52,7 @@ def check_lines(
 def _class(narrative: "Narrative", predicted: int, labels: Sequence[str]) -> CheckLine:
     if narrative.stated is None:
         return CheckLine(QUESTIONS[0], "none", "names none", "The sentence states no class.")
-    stated, model = one_line(labels[narrative.stated]), one_line(labels[predicted])
+    stated, model = wording.one_line(labels[narrative.stated]), wording.one_line(labels[predicted])
     if narrative.stated == predicted:
         return CheckLine(QUESTIONS[0], "yes", "yes", f"The sentence states {stated}, which the model predicts.")
     return CheckLine(QUESTIONS[0], "no", "no", f"The sentence states {stated}; the model predicts {model}.")
@@ -81,10 +76,13 @@ def _use(narrative: "Narrative", check: "NarrativeCheck | None", predicted: int,
     if check.full is None or check.removed is None:  # only patches are named, or erasing failed
         failed = CheckLine(QUESTIONS[2], "none", "not checked", _sentence(check.use_note))
         return NO_WORD_LINE if check.use_note == NO_WORD else failed
-    label = one_line(labels[predicted if narrative.stated is None else narrative.stated])
-    effect = f"p({label}) without the named words: {decimals(check.full)} → {decimals(check.removed)}"
+    label = wording.one_line(labels[predicted if narrative.stated is None else narrative.stated])
+    effect = f"p({label}) without the named words: {wording.decimals(check.full)} → {wording.decimals(check.removed)}"
     if check.random_removed:
-        mean, lowest = decimals(float(np.mean(check.random_removed))), decimals(min(check.random_removed))
+        mean, lowest = (
+            wording.decimals(float(np.mean(check.random_removed))),
+            wording.decimals(min(check.random_removed)),
+        )
         effect += f"; without as many random words {mean} on average, {lowest} at the lowest"
     if check.used is None:
         return CheckLine(QUESTIONS[2], "none", "undecided", f"{effect}. {_sentence(check.use_note)}")
@@ -206,16 +204,16 @@ def _shares(methods: Sequence[str], records: Mapping[str, TrackRecord | None], c
     where neither is known of any."""
     likely = [f"{narrator_spec(one).name} {percent(chances[one])}" for one in methods if one in chances]
     if likely:
-        return f"{CHANCE}: {join_names(likely)}."
+        return f"{CHANCE}: {wording.join_names(likely)}."
     known = [
         (method, record.right) for method in methods if (record := records.get(method)) and record.right is not None
     ]
     shares = [f"{narrator_spec(narrator).name} {percent(right)}" for narrator, right in known]
-    return f"{KNOWN}: {join_names(shares)}." if shares else ""
+    return f"{KNOWN}: {wording.join_names(shares)}." if shares else ""
 
 
 def _names(methods: Sequence[str]) -> str:
-    return join_names([narrator_spec(method).name for method in methods])
+    return wording.join_names([narrator_spec(method).name for method in methods])
 
 
 Item = TypeVar("Item")
@@ -241,7 +239,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list
 
 def names_of(methods: Sequence[str]) -> str:
     """ "φ, φ + TS and CAuSE"."""
-    return join_names([narrator_spec(method).name for method in methods])
+    return wording.join_names([narrator_spec(method).name for method in methods])
 
 
 def best_sentence(comparison: "Comparison") -> str:
@@ -277,10 +275,10 @@ def narratives_section(comparison: "Comparison") -> str:
         return ""
     items = [_item(comparison, group) for group in grouped(comparison.narratives, _text)]
     items += [
-        f"<dt>{escaped(narrator_spec(failure.method).name)}</dt><dd>{escaped(failure.reason)}</dd>"
+        f"<dt>{wording.escaped(narrator_spec(failure.method).name)}</dt><dd>{wording.escaped(failure.reason)}</dd>"
         for failure in failures
     ]
-    verdict = f"<p>{escaped(best_sentence(comparison))}</p>" if comparison.narratives else ""
+    verdict = f"<p>{wording.escaped(best_sentence(comparison))}</p>" if comparison.narratives else ""
     return f'<h2>In words</h2>{verdict}<p class="note">{NOTE}</p><dl class="methods">{"".join(items)}</dl>'
 
 
@@ -291,7 +289,8 @@ def _text(narrative: "Narrative") -> str:
 def _item(comparison: "Comparison", narratives: Sequence["Narrative"]) -> str:
     first, units = narratives[0], comparison.decision.encoding.units
     checks = "".join(
-        f"<li>{escaped(line.question)}: <b>{escaped(line.answer)}</b> <small>{escaped(line.detail)}</small></li>"
+        f"<li>{wording.escaped(line.question)}: <b>{wording.escaped(line.answer)}</b> "
+        f"<small>{wording.escaped(line.detail)}</small></li>"
         for line in checks_of(comparison, first)
     )
     notes = [_reading(comparison, narrative) for narrative in narratives if narrative.read]
@@ -299,8 +298,8 @@ def _item(comparison: "Comparison", narratives: Sequence["Narrative"]) -> str:
     if mentioned:
         notes.append(f"mentions (derived): {', '.join(mentioned)}")
     return (
-        f"<dt>{escaped(names_of([narrative.method for narrative in narratives]))} <small>generated</small></dt>"
-        f"<dd>“{escaped(first.text)}”<ul>{checks}</ul><small>{escaped('; '.join(notes))}</small></dd>"
+        f"<dt>{wording.escaped(names_of([narrative.method for narrative in narratives]))} <small>generated</small></dt>"
+        f"<dd>“{wording.escaped(first.text)}”<ul>{checks}</ul><small>{wording.escaped('; '.join(notes))}</small></dd>"
     )
 
 
@@ -308,4 +307,4 @@ def _reading(comparison: "Comparison", narrative: "Narrative") -> str:
     labels = comparison.decision.card.labels
     likeliest = max(range(len(narrative.read)), key=lambda index: narrative.read[index])
     whose = narrator_spec(narrative.method).name
-    return f"C2 of {whose} reads {one_line(labels[likeliest])} {decimals(narrative.read[likeliest])}"
+    return f"C2 of {whose} reads {wording.one_line(labels[likeliest])} {wording.decimals(narrative.read[likeliest])}"

@@ -14,17 +14,10 @@ from typing import Any
 from explainers.installation import ASSETS
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
+from explainers.report import narrator_tables
 from explainers.report.evaluation_tables import EVALUATION
-from explainers.report.narrator_tables import (
-    RIGHT,
-    TITLE,
-    narrator_markdown,
-    row_name,
-    tournament_parts,
-    truth_markdown,
-)
 from explainers.report.tables import Table, TableColumn, command_block, key_column
-from explainers.report.text import UNDEFINED, join_names
+from explainers.report.wording import UNDEFINED, join_names
 from explainers.training.artifacts import available_artifacts
 
 SUMMARY = ASSETS / "readings" / "summary.json"
@@ -98,7 +91,7 @@ def track_record(model: str, narrator: str) -> TrackRecord | None:
         return None
     row = next((row for row in table["rows"] if row["method"] == narrator), None)
     reading = reading_of(narrator, used.card["sha256"])
-    if reading is not None and (row is None or RIGHT not in row):
+    if reading is not None and (row is None or narrator_tables.RIGHT not in row):
         return _as_read(reading)
     return None if row is None else _record(row, judged_reasons(table["data"]))
 
@@ -127,13 +120,13 @@ def _table(path: Path, _changed: int) -> dict[str, Any]:
 
 
 def _record(row: Row, inputs: int) -> TrackRecord | None:
-    if RIGHT in row:
+    if narrator_tables.RIGHT in row:
         return TrackRecord(
-            percent(row[RIGHT]["mean"]),
-            f"Of the unseen inputs that the model classified correctly, {_share_of(row[RIGHT])} got a reason "
-            "that was right: true, and about what the known reason is about. Of all "
+            percent(row[narrator_tables.RIGHT]["mean"]),
+            f"Of the unseen inputs that the model classified correctly, {_share_of(row[narrator_tables.RIGHT])} got "
+            "a reason that was right: true, and about what the known reason is about. Of all "
             f"{inputs:,}, {_share_of(row['reason_true'])} got one that was true.",
-            row[RIGHT]["mean"],
+            row[narrator_tables.RIGHT]["mean"],
         )
     if "own_words" in row:
         return TrackRecord(
@@ -161,7 +154,7 @@ TIES = {
     "phi_ts": "its class: a second classifier recovers the model's probabilities",
     "cause": "its class: that classifier also follows exchanges of neurons",
 }
-COLUMNS = {RIGHT: "right", PICKED: "picks its input of ten"}
+COLUMNS = {narrator_tables.RIGHT: "right", PICKED: "picks its input of ten"}
 
 
 def overview_cells(tables: Mapping[str, Rows]) -> list[dict[str, str]]:
@@ -203,7 +196,7 @@ def _advice(model: str, column: str, rows: Rows) -> str:
     measured = sorted((row for row in rows if column in row), key=lambda row: -row[column]["mean"])
     level = [row for row in measured if row[column]["high"] >= measured[0][column]["mean"]]
     shares = [f"{narrator_spec(row['method']).name} ({percent(row[column]['mean'])})" for row in level]
-    if column == RIGHT:
+    if column == narrator_tables.RIGHT:
         return (
             f"On {model} reasons are right most often from {join_names(shares)}, of the unseen inputs that the model "
             "classified correctly."
@@ -255,7 +248,7 @@ READER_NOTE = (
     "made in both classifiers alike: one draw per layer, all ordered pairs of inputs where the exchange changes the "
     "model's class and C2 agreed with the model before."
 )
-COMPARED_BY = ((RIGHT, "right reasons"), ("own_minus_other", "words of its own input"))
+COMPARED_BY = ((narrator_tables.RIGHT, "right reasons"), ("own_minus_other", "words of its own input"))
 
 
 def stored_evaluations(folder: Path) -> list[dict[str, Any]]:
@@ -272,14 +265,16 @@ def narrator_evaluation(folder: Path) -> Iterator[str]:
         yield f"### {names_of(rows)}" if number else "## Explanations in words"
         yield command_block(table["command"])
         yield NARRATOR_NOTE.format(inputs=data["pairs"], split=data["split"], trainings=trainings)
-        yield (TRUTH_NOTE if truth_markdown(rows) else NO_TRUTH_NOTE).format(inputs=judged_reasons(data))
+        yield (TRUTH_NOTE if narrator_tables.truth_markdown(rows) else NO_TRUTH_NOTE).format(
+            inputs=judged_reasons(data)
+        )
         yield from notes(rows)
-        tables, gains = narrator_markdown(rows, baselines).rsplit("\n\n", 1)
+        tables, gains = narrator_tables.narrator_markdown(rows, baselines).rsplit("\n\n", 1)
         yield tables
         yield "\n".join(f"- {line}" for line in gains.splitlines())
         if "tournament" in table:
-            yield f"### {TITLE}"
-            yield from tournament_parts(table["tournament"])
+            yield f"### {narrator_tables.TITLE}"
+            yield from narrator_tables.tournament_parts(table["tournament"])
             yield "### Sentences"
         yield from unselected_sentences(rows, table.get("examples", []))
     if (folder / "examples.md").is_file():
@@ -288,19 +283,19 @@ def narrator_evaluation(folder: Path) -> Iterator[str]:
 
 def names_of(rows: Sequence[Row]) -> str:
     """As in "φ, φ + TS and CAuSE"."""
-    return join_names([row_name(row) for row in rows])
+    return join_names([narrator_tables.row_name(row) for row in rows])
 
 
 def trainings_of(rows: Sequence[Row]) -> str:
     """As in "3 trainings per narrator, only one of CAuSE"."""
     most = max(row["seeds"] for row in rows)
-    once = [row_name(row) for row in rows if row["seeds"] < most]
+    once = [narrator_tables.row_name(row) for row in rows if row["seeds"] < most]
     every = "one training" if most == 1 else f"{most} trainings"
     return f"{every} per narrator" + (f", only one of {join_names(once)}" if once else "")
 
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:
-    if any(RIGHT in row for row in rows):
+    if any(narrator_tables.RIGHT in row for row in rows):
         yield TOPIC_NOTE
     if any("own_words" in row for row in rows):
         yield MEANING_NOTE
@@ -316,8 +311,8 @@ def unselected_sentences(rows: Sequence[Row], examples: Sequence[Row]) -> Iterat
     name, title = measured[0]
     best = max(rows, key=lambda row: float(row[name]["mean"]))
     yield (
-        f"The first {len(examples)} of these inputs, none left out, and the sentences of {row_name(best)}, which "
-        f"scores highest by {title}:"
+        f"The first {len(examples)} of these inputs, none left out, and the sentences of "
+        f"{narrator_tables.row_name(best)}, which scores highest by {title}:"
     )
     yield _examples_table(best["method"]).markdown(examples)
 

@@ -11,7 +11,7 @@ from explainers.methods.narrator_specs import NARRATORS, narrator_spec
 from explainers.methods.registry import method_spec
 from explainers.models.inputs.requirements import display_input_names
 from explainers.report.tables import Table, TableColumn, bounds, key_column, plus_minus
-from explainers.report.text import join_names, sampled
+from explainers.report.wording import join_names, sampled
 
 Row = Mapping[str, Any]
 RIGHT = "reason_right"

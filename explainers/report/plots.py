@@ -26,7 +26,7 @@ from explainers.evaluation.set_summary import MOST_POINTS, MeanCurves, MethodSum
 from explainers.methods.registry import method_spec
 from explainers.metrics.bootstrap import Interval
 from explainers.report.colours import LineStyle, colour, line_of, strengths
-from explainers.report.text import name_of_units, one_line, plural, share_line, target_name
+from explainers.report.wording import name_of_units, one_line, plural, share_line, target_name
 
 if TYPE_CHECKING:
     from explainers.results.attribution import Attribution

@@ -28,7 +28,7 @@ from explainers.errors import ExplanationError
 from explainers.evaluation.names import NO_EXPLANATION
 from explainers.installation import ASSETS
 from explainers.models.bundle_cards import BUNDLES
-from explainers.report.text import decimals
+from explainers.report.wording import decimals
 
 PLACES = 3
 BOUNDS = ("low", "high")

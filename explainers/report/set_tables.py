@@ -6,31 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from explainers.evaluation import sanity_summary, set_summary
 from explainers.evaluation.names import RANDOM
-from explainers.evaluation.sanity_summary import (
-    SANITY_CHECKS,
-    SanityCheck,
-    SanityOutcome,
-    cascade,
-    notes,
-    outcomes,
-    sentence,
-)
 from explainers.evaluation.set_frames import EVIDENCE, metric_column, plausibility_column
-from explainers.evaluation.set_summary import (
-    GROUPINGS,
-    TOP,
-    MethodSummary,
-    StatusShare,
-    may_be_chosen,
-    mean_curves,
-    method_table,
-    name_of,
-    recommendation,
-    status_shares,
-    trust_points,
-    words_over_set,
-)
 from explainers.methods.registry import method_spec
 from explainers.metrics.bootstrap import Interval
 from explainers.metrics.faithfulness import decisive_metrics
@@ -38,7 +16,7 @@ from explainers.metrics.plausibility import PLAUSIBILITY, PlausibilityMetric
 from explainers.metrics.spec import MetricSpec
 from explainers.report.document import FRAGMENT_STYLE, standalone_page
 from explainers.report.tables import Table, TableColumn, as_percent, bounds, interval_cell
-from explainers.report.text import counted, decimals, escaped
+from explainers.report.wording import counted, decimals, escaped
 from explainers.results.manifest import strict_json
 
 SET_STYLE = """
@@ -65,12 +43,12 @@ NOTE = (
 )
 
 
-def method_columns(operators: Sequence[str]) -> Table[MethodSummary]:
+def method_columns(operators: Sequence[str]) -> Table[set_summary.MethodSummary]:
     """Return the table of methods: evidence, its distance to the best, AOPC under each operator, and costs."""
     metrics = [_metric_column(metric, operator) for operator in operators for metric in decisive_metrics()]
     return Table(
         (
-            TableColumn("method", lambda row: name_of(row.method), align="left"),
+            TableColumn("method", lambda row: set_summary.name_of(row.method), align="left"),
             TableColumn("inputs", lambda row: row.inputs, ",", align="right"),
             TableColumn(
                 "evidence ↑",
@@ -95,7 +73,7 @@ def distance_cell(value: Interval) -> str:
     return interval_cell(value, places=places)
 
 
-STATUSES: Table[StatusShare] = Table(
+STATUSES: Table[set_summary.StatusShare] = Table(
     (
         TableColumn("inputs", lambda row: row.group, align="left"),
         TableColumn("n", lambda row: row.inputs, ",", align="right"),
@@ -110,12 +88,14 @@ WORDS: Table[Mapping[str, Any]] = Table(
         TableColumn("mean score", lambda row: row["score"], "+.3f", align="right"),
         TableColumn("spread", lambda row: row["spread"], ".3f", align="right"),
         TableColumn("inputs", lambda row: row["inputs"], ",", align="right"),
-        TableColumn(f"in the top {TOP} %", lambda row: row["top"], as_percent, align="right"),
+        TableColumn(f"in the top {set_summary.TOP} %", lambda row: row["top"], as_percent, align="right"),
     )
 )
 
 
-Checked = tuple[str, Sequence[SanityOutcome]]  # a method, and its outcomes in the order of `SANITY_CHECKS`
+Checked = tuple[
+    str, Sequence[sanity_summary.SanityOutcome]
+]  # a method, and its outcomes in the order of `SANITY_CHECKS`
 SANITY_MARKS = {"passed": "✓", "failed": "✗", "open": "?"}
 SANITY_NOTE = (
     "✓ passed, ✗ failed, ? open: a check is passed or failed where the whole 95 % interval over the inputs is on one "
@@ -128,14 +108,14 @@ def sanity_table() -> Table[Checked]:
     """Return the table of sanity checks: a row per method."""
     return Table(
         (
-            TableColumn("method", lambda row: name_of(row[0]), align="left"),
-            *(_sanity_column(place, check) for place, check in enumerate(SANITY_CHECKS)),
+            TableColumn("method", lambda row: set_summary.name_of(row[0]), align="left"),
+            *(_sanity_column(place, check) for place, check in enumerate(sanity_summary.SANITY_CHECKS)),
         )
     )
 
 
-def _sanity_column(place: int, check: SanityCheck) -> TableColumn[Checked]:
-    def written(outcome: SanityOutcome) -> str:
+def _sanity_column(place: int, check: sanity_summary.SanityCheck) -> TableColumn[Checked]:
+    def written(outcome: sanity_summary.SanityOutcome) -> str:
         assert outcome.value is not None
         return f"{SANITY_MARKS[outcome.verdict]} {interval_cell(outcome.value, places=2)}"
 
@@ -168,8 +148,8 @@ def plausibility_note(methods: pd.DataFrame) -> str:
 
 def word_methods(methods: pd.DataFrame, operator: str) -> list[str]:
     """Return the methods whose scores of words can be summed up: the one to use first, no controls."""
-    best = recommendation(methods, operator).best
-    chosen = [str(method) for method in dict.fromkeys(methods["method"]) if may_be_chosen(str(method))]
+    best = set_summary.recommendation(methods, operator).best
+    chosen = [str(method) for method in dict.fromkeys(methods["method"]) if set_summary.may_be_chosen(str(method))]
     return sorted(chosen, key=lambda method: method != best)
 
 
@@ -181,17 +161,22 @@ def top_words(words: pd.DataFrame, predicted: str, number: int = WORDS_SHOWN) ->
 
 def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.DataFrame, sanity: pd.DataFrame) -> str:
     """Return the tables of a set for the terminal."""
-    checked = outcomes(sanity)
+    checked = sanity_summary.outcomes(sanity)
     operators = manifest["operators"]
-    table = method_table(methods, metric_columns(operators), operators[0])
+    table = set_summary.method_table(methods, metric_columns(operators), operators[0])
     sections = [
-        recommendation(methods, operators[0]).sentence,
+        set_summary.recommendation(methods, operators[0]).sentence,
         method_columns(operators).markdown(table),
         plausibility_note(methods),
         STATUSES.markdown(_all_shares(rows)),
         *(f"{title}:\n\n{WORDS.markdown(words)}" for title, words in _words(rows, methods, operators[0])),
         f"Sanity checks:\n\n{sanity_table().markdown(checked.items())}" if checked else "",
-        "\n".join([*(sentence(method, results) for method, results in checked.items()), *notes(sanity)]),
+        "\n".join(
+            [
+                *(sanity_summary.sentence(method, results) for method, results in checked.items()),
+                *sanity_summary.notes(sanity),
+            ]
+        ),
     ]
     left_out = manifest["data"]["left_out"]
     are = f"{counted(left_out, 'row')} {'is' if left_out == 1 else 'are'}"
@@ -204,14 +189,14 @@ def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
     from explainers.report.plots import cascade_plot, method_plots, trust_plot  # matplotlib takes a while
 
     operators = manifest["operators"]
-    table = method_table(methods, metric_columns(operators), operators[0])
+    table = set_summary.method_table(methods, metric_columns(operators), operators[0])
     title = f"{manifest['model']['name']} on {manifest['data']['name']}: which explanation method?"
     words = "".join(
         f"<h3>{escaped(title)}</h3>{_wide(WORDS.html(listed))}" for title, listed in _words(rows, methods, operators[0])
     )
-    checked = outcomes(sanity)
-    cascades = {method: steps for method in checked if (steps := cascade(sanity, method))}
-    remarks = "".join(f"<li>{escaped(note)}</li>" for note in notes(sanity))
+    checked = sanity_summary.outcomes(sanity)
+    cascades = {method: steps for method in checked if (steps := sanity_summary.cascade(sanity, method))}
+    remarks = "".join(f"<li>{escaped(note)}</li>" for note in sanity_summary.notes(sanity))
     checks = (
         f"<h2>Sanity checks</h2>{_wide(sanity_table().html(checked.items()))}"
         f'<p class="note">{escaped(SANITY_NOTE)}</p>{cascade_plot(cascades)}<ul>{remarks}</ul>'
@@ -220,11 +205,11 @@ def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
     )
     note = escaped(f"{NOTE} {plausibility_note(methods)}".strip())
     body = f"""<div class="crosslight">
-<p class="summary">{escaped(recommendation(methods, operators[0]).sentence)}</p>
+<p class="summary">{escaped(set_summary.recommendation(methods, operators[0]).sentence)}</p>
 <h2>Methods</h2>{_wide(method_columns(operators).html(table))}<p class="note">{note}</p>
-{method_plots(table, mean_curves(methods), operators[0])}
+{method_plots(table, set_summary.mean_curves(methods), operators[0])}
 <h2>How often an answer is supported</h2>{_wide(STATUSES.html(_all_shares(rows)))}
-{trust_plot(trust_points(rows, methods, operators[0]))}
+{trust_plot(set_summary.trust_points(rows, methods, operators[0]))}
 <h2>Words</h2>{words}
 {checks}
 <h2>Manifest</h2><pre>{escaped(strict_json(manifest))}</pre>
@@ -247,19 +232,19 @@ def latex_caption(manifest: Mapping[str, Any]) -> str:
     )
 
 
-def _all_shares(rows: pd.DataFrame) -> list[StatusShare]:
-    return [share for by in GROUPINGS for share in status_shares(rows, by)]
+def _all_shares(rows: pd.DataFrame) -> list[set_summary.StatusShare]:
+    return [share for by in set_summary.GROUPINGS for share in set_summary.status_shares(rows, by)]
 
 
 def _words(rows: pd.DataFrame, methods: pd.DataFrame, operator: str) -> Iterable[tuple[str, list[Mapping[str, Any]]]]:
     """Yield a title and the first words, for each predicted class, by the method to use."""
     for method in word_methods(methods, operator)[:1]:
-        words = words_over_set(rows, methods, method)
+        words = set_summary.words_over_set(rows, methods, method)
         for predicted in sorted(words["class"].unique()):
             yield f"Words for {predicted}, by {method_spec(method).name}", top_words(words, predicted)
 
 
-def _people_column(metric: PlausibilityMetric) -> TableColumn[MethodSummary]:
+def _people_column(metric: PlausibilityMetric) -> TableColumn[set_summary.MethodSummary]:
     column = plausibility_column(metric.id)
     return TableColumn(
         f"{metric.name} ↑ people",
@@ -272,7 +257,7 @@ def _people_column(metric: PlausibilityMetric) -> TableColumn[MethodSummary]:
     )
 
 
-def _metric_column(metric: MetricSpec, operator: str) -> TableColumn[MethodSummary]:
+def _metric_column(metric: MetricSpec, operator: str) -> TableColumn[set_summary.MethodSummary]:
     column = metric_column(metric.id, operator)
     return TableColumn(
         f"{metric.name} {metric.arrow} {operator}",

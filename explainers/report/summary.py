@@ -10,7 +10,7 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.answer import answer_sentences, heading
-from explainers.report.text import decimals, join_names, name_of_units, one_line, quoted_among, target_name
+from explainers.report.wording import decimals, join_names, name_of_units, one_line, quoted_among, target_name
 from explainers.results.attribution import Attribution, ranking
 from explainers.results.settings import RANDOM_ORDERS
 

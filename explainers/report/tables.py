@@ -22,7 +22,7 @@ from explainers.installation import VERSION
 from explainers.metrics.bootstrap import Interval
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.metric_rows import metric_rows
-from explainers.report.text import UNDEFINED, escaped, visible
+from explainers.report.wording import UNDEFINED, escaped, visible
 from explainers.results.frames import COSTS, HEAD
 
 if TYPE_CHECKING:

@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING
 
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.spec import MetricSpec
+from explainers.report import wording
 from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.narratives import narrative_lines
 from explainers.report.summary import summary
-from explainers.report.text import (
-    UNDEFINED,
-    ablated_inputs_line,
-    class_words_line,
-    class_words_warning,
-    labels_line,
-    one_line,
-    visible,
-)
 from explainers.results.attribution import ranking
 
 if TYPE_CHECKING:
@@ -37,10 +29,10 @@ def comparison_lines(comparison: "Comparison") -> Iterator[str]:
     explained = "" if comparison.explains_predicted else f"; explained: {comparison.explained}"
     yield f"{comparison.decision.card.name} predicts {predicted} ({shares}){explained}"
     if comparison.ablated_inputs is not None:
-        yield ablated_inputs_line(comparison.ablated_inputs)
+        yield wording.ablated_inputs_line(comparison.ablated_inputs)
     decision, probabilities = comparison.decision, comparison.probabilities
-    notes = (labels_line(decision.card, probabilities), class_words_line(decision))
-    yield from filter(None, (*notes, class_words_warning(decision, probabilities)))
+    notes = (wording.labels_line(decision.card, probabilities), wording.class_words_line(decision))
+    yield from filter(None, (*notes, wording.class_words_warning(decision, probabilities)))
     if comparison.decision.encoding.warning:
         yield comparison.decision.encoding.warning
     yield ""
@@ -66,10 +58,10 @@ def _name(comparison: "Comparison", unit: "Unit") -> str:
     """A sentence has its number, from which `--open` opens it, and its beginning."""
     kind = comparison.decision.kind_of(unit)
     if kind == "example":
-        return f"“{one_line(unit.text, LONGEST_SENTENCE)}”"
+        return f"“{wording.one_line(unit.text, LONGEST_SENTENCE)}”"
     if kind != "sentence":
-        return visible(unit.text)
-    return f"{comparison.decision.encoding.sentence_of(unit)}: “{one_line(unit.text, LONGEST_SENTENCE)}”"
+        return wording.visible(unit.text)
+    return f"{comparison.decision.encoding.sentence_of(unit)}: “{wording.one_line(unit.text, LONGEST_SENTENCE)}”"
 
 
 def _score(attribution: "Attribution", unit: int) -> str:
@@ -90,7 +82,7 @@ def _metrics(comparison: "Comparison") -> Iterator[str]:
 
 def _value(row: MetricRow, metric: MetricSpec) -> str:
     value = row.metrics[metric.id]
-    return UNDEFINED if math.isnan(value) else f"{value:.{metric.places}f}"
+    return wording.UNDEFINED if math.isnan(value) else f"{value:.{metric.places}f}"
 
 
 def _input_name(comparison: "Comparison", unit: int) -> str:

@@ -5,18 +5,10 @@ from typing import TYPE_CHECKING
 
 from explainers.comparison.two_models import MethodPair, ModelPair
 from explainers.methods.registry import method_spec
+from explainers.report import wording
 from explainers.report.answer import heading
 from explainers.report.heatmap import heatmap
 from explainers.report.summary import budget_sentence, part_name
-from explainers.report.text import (
-    decimals,
-    escaped,
-    join_names,
-    one_line,
-    quoted_among,
-    target_name,
-    visible,
-)
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -41,17 +33,17 @@ def row_names(pair: ModelPair, models: Names) -> Names:
     """Return what the rows are called: by the names of the models, and by what is explained where that differs."""
     if pair.same_target:
         return models
-    first, second = (target_name(comparison.decision) for comparison in (pair.first, pair.second))
+    first, second = (wording.target_name(comparison.decision) for comparison in (pair.first, pair.second))
     return f"{models[0]}, {first}", f"{models[1]}, {second}"
 
 
 def prediction_line(comparison: "Comparison", *, finished: bool = True) -> str:
     """Return what the model predicts, and the answer to its comparison where that is `finished`."""
     label = comparison.decision.card.labels[comparison.predicted]
-    p = decimals(comparison.probabilities[comparison.predicted])
+    p = wording.decimals(comparison.probabilities[comparison.predicted])
     answer = comparison.answer if finished else None
     told = "" if answer is None else ". ".join(filter(None, [heading(answer, comparison, brief=True), answer.refusal]))
-    return f"predicts {one_line(label)} ({p}). {told}".strip()
+    return f"predicts {wording.one_line(label)} ({p}). {told}".strip()
 
 
 def difference(pair: ModelPair, method: MethodPair) -> str:
@@ -60,16 +52,16 @@ def difference(pair: ModelPair, method: MethodPair) -> str:
         return "one unit, so there is no order"
     if method.ranks_nothing:
         return "all scores of one row are equal, so there is no order"
-    rho, apart = f"ρ = {decimals(method.agreement)}", method.apart
+    rho, apart = f"ρ = {wording.decimals(method.agreement)}", method.apart
     if apart is None:
         return f"{rho}; all ranks are equal"
-    word = quoted_among(pair.first, pair.units[apart.unit][0])
+    word = wording.quoted_among(pair.first, pair.units[apart.unit][0])
     return f"{rho}; furthest apart: {word}, rank {apart.first} and {apart.second} of {len(pair.units)}"
 
 
 def about_rows(pair: ModelPair) -> str:
     """Return what the rows are for, and what ρ is."""
-    return f"For {target_name(pair.first.decision)}. {RHO}" if pair.same_target else RHO
+    return f"For {wording.target_name(pair.first.decision)}. {RHO}" if pair.same_target else RHO
 
 
 def class_note(pair: ModelPair, models: Names, explained: str = "") -> str:
@@ -78,8 +70,8 @@ def class_note(pair: ModelPair, models: Names, explained: str = "") -> str:
     if explained in pair.second.decision.card.labels:
         return ""
     return (
-        f"{models[1]} has no class {one_line(explained)} and explains the one that it predicts, so the rows answer "
-        "different questions."
+        f"{models[1]} has no class {wording.one_line(explained)} and explains the one that it predicts, so the rows "
+        "answer different questions."
     )
 
 
@@ -98,7 +90,7 @@ def alone_notes(pair: ModelPair, names: Names) -> Iterator[str]:
         missing = {*other.postponed, *(failure.method for failure in other.failures)}
         alone = [part_name(method) for method in methods if method not in missing]
         if alone:
-            yield f"Only for {name}: {join_names(alone)}."
+            yield f"Only for {name}: {wording.join_names(alone)}."
 
 
 def failure_notes(comparison: "Comparison", name: str) -> Iterator[str]:
@@ -126,13 +118,16 @@ def run_notes(pair: ModelPair, names: Names) -> Iterator[str]:
 
 def pair_lines(pair: ModelPair) -> Iterator[str]:
     """Yield either prediction, what is not compared, and per method two rows whose scores stand below their units."""
-    models = one_line(pair.first.decision.card.name), one_line(pair.second.decision.card.name)
+    models = wording.one_line(pair.first.decision.card.name), wording.one_line(pair.second.decision.card.name)
     names = row_names(pair, models)
     yield from (f"{name} {prediction_line(one)}" for name, one in zip(names, (pair.first, pair.second), strict=True))
     yield from filter(None, [class_note(pair, models), units_note(pair)])
     yield from ("", about_rows(pair))
     wide = max(map(len, names))
-    words = [one_line(visible(pair.first.decision.encoding.units[at].text), LONGEST_UNIT) for at, _ in pair.units]
+    words = [
+        wording.one_line(wording.visible(pair.first.decision.encoding.units[at].text), LONGEST_UNIT)
+        for at, _ in pair.units
+    ]
     for method in pair.methods:
         yield from ("", f"{method_spec(method.method).display_name}: {difference(pair, method)}")
         rows = [[f"{score:.3g}" for score in scores] for scores in (method.first, method.second)]
@@ -146,7 +141,7 @@ def pair_lines(pair: ModelPair) -> Iterator[str]:
 
 def pair_fragment(pair: ModelPair) -> str:
     """HTML for a notebook, in the colours of the surrounding page."""
-    models = one_line(pair.first.decision.card.name), one_line(pair.second.decision.card.name)
+    models = wording.one_line(pair.first.decision.card.name), wording.one_line(pair.second.decision.card.name)
     names = row_names(pair, models)
     notes = *sentences(pair, names), *run_notes(pair, names), *alone_notes(pair, names)
     said = [class_note(pair, models), units_note(pair), *notes]
@@ -165,19 +160,19 @@ def pair_html(
     """HTML of what either model predicts, and of each method for both, with the notes below. What is not `finished` has
     no answer yet; `preset` and `percent` are those of `heatmap`."""
     heads = [
-        _line(name, f'<span dir="auto">{escaped(prediction_line(comparison, finished=over))}</span>')
+        _line(name, f'<span dir="auto">{wording.escaped(prediction_line(comparison, finished=over))}</span>')
         for name, comparison, over in zip(names, (pair.first, pair.second), finished, strict=True)
     ]
     blocks = (_rows(pair, method, names, preset=preset, percent=percent) for method in pair.methods)
     return (
-        f'{STYLE}<div class="two-models"><div>{"".join(heads)}</div><small>{escaped(about_rows(pair))}</small>'
-        f"{''.join(blocks)}{''.join(f'<small>{escaped(note)}</small>' for note in notes)}</div>"
+        f'{STYLE}<div class="two-models"><div>{"".join(heads)}</div><small>{wording.escaped(about_rows(pair))}</small>'
+        f"{''.join(blocks)}{''.join(f'<small>{wording.escaped(note)}</small>' for note in notes)}</div>"
     )
 
 
 def _line(name: str, content: str) -> str:
     """HTML of a row: its name, and beside it what is HTML already."""
-    return f'<div class="line"><small>{escaped(name)}</small><div>{content}</div></div>'
+    return f'<div class="line"><small>{wording.escaped(name)}</small><div>{content}</div></div>'
 
 
 def _rows(pair: ModelPair, method: MethodPair, names: Names, *, preset: str, percent: float) -> str:
@@ -185,9 +180,8 @@ def _rows(pair: ModelPair, method: MethodPair, names: Names, *, preset: str, per
     for comparison in (pair.first, pair.second):
         result = comparison.result(method.method)
         assert result is not None
-        label, inputs = target_name(comparison.decision), tuple(comparison.names)
+        label, inputs = wording.target_name(comparison.decision), tuple(comparison.names)
         maps.append(heatmap(result.attribution, label, preset=preset, percent=percent, names=inputs))
     title, apart = method_spec(method.method).display_name, difference(pair, method)
-    return (
-        f"<section><h3>{escaped(title)}<small>{escaped(apart)}</small></h3>{''.join(map(_line, names, maps))}</section>"
-    )
+    heading = f"<h3>{wording.escaped(title)}<small>{wording.escaped(apart)}</small></h3>"
+    return f"<section>{heading}{''.join(map(_line, names, maps))}</section>"

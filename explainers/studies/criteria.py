@@ -16,20 +16,10 @@ from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation.measurement import Scores, final_attribution, predicted_class
 from explainers.evaluation.names import NO_EXPLANATION, POSITION, RANDOM, UNIFORM
-from explainers.learned.student import (
-    UnitStates,
-    answers,
-    as_shares,
-    taught,
-)
+from explainers.learned import student
 from explainers.methods.registry import applicable
 from explainers.methods.spec import MethodSpec
-from explainers.metrics.agreement import (
-    FEWEST,
-    ROUNDING,
-    aligned,
-    consistency,
-)
+from explainers.metrics import agreement
 from explainers.metrics.bootstrap import Floats, difference_interval
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
@@ -69,8 +59,8 @@ def consistency_rows(
     encodings = [
         encoding for encoding in (model.encode(example, settings.unit) for example in inputs) if encoding.units
     ]
-    if len(encodings) < FEWEST:
-        raise DataUnavailable(f"Consistency compares pairs of inputs. Give at least {FEWEST}.")
+    if len(encodings) < agreement.FEWEST:
+        raise DataUnavailable(f"Consistency compares pairs of inputs. Give at least {agreement.FEWEST}.")
     states, classes, scores, reasons = [], list[int](), dict[str, dict[int, Scores]](), dict[str, str]()
     for number, encoding in enumerate(encodings):
         states.append(mean_state(model, encoding))
@@ -108,15 +98,15 @@ def _consistency_row(
     method: str, states: Floats, classes: NDArray[np.int64], scores: dict[int, Scores], reason: str
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"method": method, "inputs": len(scores)}
-    if len(scores) < FEWEST:
+    if len(scores) < agreement.FEWEST:
         return row | {"reason": reason}
     numbers = sorted(scores)
     mine = [scores[number] for number in numbers]
-    value = consistency(states[numbers], mine)
+    value = agreement.consistency(states[numbers], mine)
     if value is None:
-        alike = np.ptp(np.stack([aligned(scores) for scores in mine]), axis=0).max() < ROUNDING
+        alike = np.ptp(np.stack([agreement.aligned(scores) for scores in mine]), axis=0).max() < agreement.ROUNDING
         return row | {"reason": "every input has the same explanation" if alike else EQUAL}
-    within = consistency(states[numbers], mine, classes=classes[numbers].tolist())
+    within = agreement.consistency(states[numbers], mine, classes=classes[numbers].tolist())
     return row | {"cons": asdict(value)} | ({} if within is None else {"within": asdict(within)})
 
 
@@ -167,7 +157,7 @@ def simulatability_rows(
     inputs: Sequence[Example],
     specs: Sequence[MethodSpec],
     settings: Settings,
-    states: UnitStates,
+    states: student.UnitStates,
     *,
     shown: int,
     students: int,
@@ -227,7 +217,7 @@ def explained_inputs(
 
 
 def _right(
-    states: UnitStates,
+    states: student.UnitStates,
     lessons: Sequence[Encoding],
     held_out: Sequence[Encoding],
     predicted: Tensor,
@@ -241,9 +231,9 @@ def _right(
     for seed, start in enumerate(range(0, len(lessons), shown)):
         some = slice(start, start + shown)
         own_units = present(lessons[some])
-        shares = None if scores is None else as_shares(padded(scores[some], own_units), own_units)
-        weights = taught(states.of(lessons[some]), own_units, predicted[some], shares, classes, seed)
-        chosen = answers(weights, test, units)[0].argmax(1)
+        shares = None if scores is None else student.as_shares(padded(scores[some], own_units), own_units)
+        weights = student.taught(states.of(lessons[some]), own_units, predicted[some], shares, classes, seed)
+        chosen = student.answers(weights, test, units)[0].argmax(1)
         rows.append((chosen == predicted[len(lessons) :]).double().numpy())
     return np.stack(rows)
 

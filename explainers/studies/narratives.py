@@ -18,17 +18,9 @@ from explainers.evaluation.narrators import record_text
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
 from explainers.narrative.sentences import reason_of, stated_class, without_label
 from explainers.narrative.text_metrics import mentioned, sentence_bleu
-from explainers.report.narrator_tables import (
-    IMAGE_FOLDER,
-    NARRATOR,
-    class_title,
-    example_table,
-    examples_page,
-    input_parts,
-    stated_name,
-)
+from explainers.report import narrator_tables
 from explainers.report.tables import Table, TableColumn
-from explainers.report.text import decimals
+from explainers.report.wording import decimals
 from explainers.results.manifest import strict_json
 
 Record = Mapping[str, Any]
@@ -167,8 +159,8 @@ def error_sections(
 
     def shown(number: int, table: str) -> Iterator[str]:
         row = rows[number]
-        yield f"### Input {number + 1}: {class_title(row)}"
-        yield from input_parts(number + 1, row, input_names)
+        yield f"### Input {number + 1}: {narrator_tables.class_title(row)}"
+        yield from narrator_tables.input_parts(number + 1, row, input_names)
         yield table
         yield f"{reasons}: {' · '.join(row['people'])}"
 
@@ -182,7 +174,7 @@ def error_sections(
     parts += [_counts(errors.class_right, by_rules=errors.by_rules), _count(MOST, len(most_often), len(rows))]
     for number in most_often[:SHOWN]:
         wrong = errors.class_right.wrong_about(number)
-        parts += shown(number, example_table(rows[number], labels).markdown(wrong))
+        parts += shown(number, narrator_tables.example_table(rows[number], labels).markdown(wrong))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -195,7 +187,7 @@ def _closeness_table(row: Row, labels: Sequence[str]) -> Table[tuple[str, float]
     return Table(
         (
             TableColumn("narrator", lambda scored: narrator_spec(scored[0]).name),
-            TableColumn("states", lambda scored: stated_name(scored[0], row, labels)),
+            TableColumn("states", lambda scored: narrator_tables.stated_name(scored[0], row, labels)),
             TableColumn("BLEU-4 of the reason", lambda scored: decimals(scored[1], 3)),
             TableColumn("sentence", lambda scored: row[scored[0]]),
         )
@@ -207,7 +199,7 @@ def _counts(class_right: ClassRight, *, by_rules: bool) -> str:
     wrong = "reason not right" if by_rules else "no content word in the input"
     counts: Table[str] = Table(
         (
-            NARRATOR,
+            narrator_tables.NARRATOR,
             TableColumn(
                 "inputs with the model's class and a reason", lambda scored: len(class_right.inputs[scored]), ","
             ),
@@ -238,13 +230,13 @@ def write_narratives(evaluation: NarratorEvaluation, out: Path) -> None:
     first = evaluation.items[:EXAMPLES_ON_PAGE]
     page = "\n".join(
         [
-            examples_page(first, evaluation.about["command"], names, labels, reasons),
+            narrator_tables.examples_page(first, evaluation.about["command"], names, labels, reasons),
             error_sections(errors, evaluation.items, names, labels, reasons),
         ]
     )
     (out / "examples.md").write_text(page, encoding="utf-8")
     numbers = sorted({*range(len(first)), *errors.shown(SHOWN)})
-    write_images({number + 1: evaluation.inputs[number] for number in numbers}, out / IMAGE_FOLDER)
+    write_images({number + 1: evaluation.inputs[number] for number in numbers}, out / narrator_tables.IMAGE_FOLDER)
 
 
 def write_images(examples: Mapping[int, Example], folder: Path) -> None:

@@ -21,15 +21,8 @@ from explainers.errors import ExplanationError
 from explainers.evaluation.names import POSITION
 from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.methods.spec import Method, MethodSpec
+from explainers.metrics import plausibility
 from explainers.metrics.bootstrap import difference_interval, mean_interval
-from explainers.metrics.plausibility import (
-    PLAUSIBILITY,
-    PlausibilityMetric,
-    Truth,
-    is_defined,
-    plausibility,
-    plausibility_by_chance,
-)
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.evaluation_tables import METHOD
@@ -101,9 +94,9 @@ def _line(model: FrozenModel, item: Item, plan: PlausibilityPlan, *, costly: boo
     label = int(model.probabilities(encoding, np.ones((1, len(encoding.units)), dtype=bool)).argmax())
     truth = marked_truth(item.rationale or (), encoding)
     line = {"right": label == item.example.label, "cut": bool(encoding.warning), "units": len(truth), "records": []}
-    if not line["right"] or not is_defined(truth):
+    if not line["right"] or not plausibility.is_defined(truth):
         return line
-    chance = plausibility_by_chance(truth)
+    chance = plausibility.plausibility_by_chance(truth)
     records = [_record(item, POSITION, truth, tuple(-float(place) for place in range(len(truth))), 0.0)]
     for spec, method in _methods(plan, len(truth), costly=costly):
         started = time.monotonic()
@@ -112,8 +105,8 @@ def _line(model: FrozenModel, item: Item, plan: PlausibilityPlan, *, costly: boo
     return {**line, "marked": float(truth.mean()), "records": [{**record, "chance": chance} for record in records]}
 
 
-def _record(item: Item, method: str, truth: Truth, scores: tuple[float, ...], seconds: float) -> Record:
-    return {"item": item.id, "method": method, "values": plausibility(truth, scores), "seconds": seconds}
+def _record(item: Item, method: str, truth: plausibility.Truth, scores: tuple[float, ...], seconds: float) -> Record:
+    return {"item": item.id, "method": method, "values": plausibility.plausibility(truth, scores), "seconds": seconds}
 
 
 def _methods(plan: PlausibilityPlan, units: int, *, costly: bool) -> Iterator[tuple[MethodSpec, Method]]:
@@ -145,7 +138,7 @@ def plausibility_rows(records: Sequence[Record]) -> list[dict[str, Any]]:
     rows = []
     for method, mine in by_method.items():
         row: dict[str, Any] = {"method": method, "items": len(mine)}
-        for metric in PLAUSIBILITY:
+        for metric in plausibility.PLAUSIBILITY:
             values, chance = (np.array([row[part][metric.id] for row in mine]) for part in ("values", "chance"))
             row[metric.id], row[f"{metric.id}_gain"] = (
                 vars(mean_interval(values)),
@@ -189,7 +182,7 @@ def plausibility_section(path: Path) -> Iterator[str]:
         yield plausibility_markdown(table)
 
 
-def _metric(metric: PlausibilityMetric) -> TableColumn[Mapping[str, Any]]:
+def _metric(metric: plausibility.PlausibilityMetric) -> TableColumn[Mapping[str, Any]]:
     """The mean, whether it is clearly better than a random order, and what that is expected to reach."""
 
     def by_chance(row: Mapping[str, Any]) -> str:
@@ -200,7 +193,12 @@ def _metric(metric: PlausibilityMetric) -> TableColumn[Mapping[str, Any]]:
 
 
 TABLE: Table[Mapping[str, Any]] = Table(
-    (METHOD, *map(_metric, PLAUSIBILITY), key_column("items", written=","), key_column("seconds", written=".2f"))
+    (
+        METHOD,
+        *map(_metric, plausibility.PLAUSIBILITY),
+        key_column("items", written=","),
+        key_column("seconds", written=".2f"),
+    )
 )
 
 

@@ -19,7 +19,7 @@ from explainers.evaluation.record_file import Record, appending, read_records, r
 from explainers.installation import ASSETS
 from explainers.metrics.bootstrap import Floats, Interval, mean_interval
 from explainers.report.tables import Table, TableColumn, bounds, command_block, plus_minus
-from explainers.report.text import counted
+from explainers.report.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

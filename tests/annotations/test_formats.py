@@ -18,7 +18,14 @@ from explainers.annotations.formats.items_file import (
     read_doccano,
     read_label_studio,
 )
-from explainers.annotations.formats.own import CODE_POINTS, Imported, class_number, from_utf16, to_utf16, utf16_offsets
+from explainers.annotations.formats.own_records import (
+    CODE_POINTS,
+    Imported,
+    class_number,
+    from_utf16,
+    to_utf16,
+    utf16_offsets,
+)
 from explainers.annotations.formats.tables import csv_export, original_cell, read_jsonl, read_table, safe_cell
 from explainers.annotations.records import (
     Annotation,

@@ -257,7 +257,7 @@ def test_what_a_killed_app_had_deleted_is_removed_at_the_next_start(
 ) -> None:
     killed = opened()
     add_secret(killed)
-    monkeypatch.setattr(stores, "truncate_log", lambda _engine: False)
+    monkeypatch.setattr(stores.connections, "truncate_log", lambda _engine: False)
     with killed.begin() as session:
         session.execute(delete(Job))
     assert b"nobody may keep" in stored_bytes()

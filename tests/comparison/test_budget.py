@@ -7,7 +7,7 @@ import pytest
 from explainers import explain
 from explainers.attribution.occlusion import Occlusion
 from explainers.comparison.answer import answered
-from explainers.comparison.budget import FEWEST, UNLIMITED, Budget, measuring, postponed_passes, seconds_left
+from explainers.comparison.budget import FEWEST, UNLIMITED, Budget, measuring_passes, postponed_passes, seconds_left
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import WORDS_ONLY, run, run_narrators, run_operator_checks, with_pool
 from explainers.errors import ExplanationError
@@ -65,7 +65,7 @@ def test_a_run_takes_no_more_than_its_budget_and_the_random_orders_and_one_step(
 ) -> None:
     comparison, meter = compared(bert, seconds, text)
     units = len(comparison.decision.encoding.units)
-    step = 50 + 3 * units + 10 * measuring(1, units)  # a batch of masks, the curves of it, and its alternative draws
+    step = 50 + 3 * units + 10 * measuring_passes(1, units)  # a batch of masks, its curves and its alternative draws
     assert CountedBudget.per_pass * meter.calls <= 2 * seconds + CountedBudget.per_pass * step
 
 
@@ -185,10 +185,10 @@ def test_what_asks_nothing_new_is_done_although_the_time_is_over(bert: FrozenMod
 
 
 def test_measuring_takes_at_most_the_masks_that_there_are() -> None:
-    assert measuring(19, 5) == 2 * (5 + 10)  # of 1 and of 3 units
-    assert measuring(19, 100) == 19 * 2 * 5
-    assert measuring(10_000, 5) == 2 * (5 + 10)
-    assert measuring(10_000, 2) == 4
+    assert measuring_passes(19, 5) == 2 * (5 + 10)  # of 1 and of 3 units
+    assert measuring_passes(19, 100) == 19 * 2 * 5
+    assert measuring_passes(10_000, 5) == 2 * (5 + 10)
+    assert measuring_passes(10_000, 2) == 4
 
 
 def test_sampling_that_has_no_more_time_ends_with_its_estimate(bert: FrozenModel) -> None:
@@ -274,7 +274,7 @@ def test_a_few_passes_tell_the_pace_of_the_random_orders() -> None:
     budget = CountedBudget(5.0, meter)
     budget.per_pass = 0.4
     # 0.2 s are left, and 2.5 s more for an answer; one order of 28 words takes 10 passes, 4 s
-    assert (measuring(1, 28), budget.next_orders(0, RANDOM_ORDERS, 28)) == (10, 0)
+    assert (measuring_passes(1, 28), budget.next_orders(0, RANDOM_ORDERS, 28)) == (10, 0)
     slow = Budget(5.0, meter, began=time.perf_counter() - 4.8)
     assert slow.next_orders(0, RANDOM_ORDERS, 28) == 0
     assert slow.takes(10) == 0.0  # what no answer needs is not postponed at a pace of so few

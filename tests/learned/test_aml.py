@@ -270,7 +270,7 @@ def test_it_keeps_by_the_figure_that_selected_the_weights(
 ) -> None:
     recipe, module = load_trained(bert, "aml", "")
     changed = dataclasses.replace(recipe, select=select)  # type: ignore[type-var]
-    monkeypatch.setattr("explainers.learned.aml.load_learned", lambda *_args: (changed, module))
+    monkeypatch.setattr("explainers.learned.recipe.load_learned", lambda *_args: (changed, module))
     gains = []
     for result in refined(bert, 8):
         path = erasure_curves(MaskedPredictor(bert, result.encoding, "mask"), result.scores, result.label)

@@ -11,7 +11,7 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned import ivra_full, student
+from explainers.learned import fitting_loop, ivra_full, student
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.ivra import Ivra
 from explainers.learned.ivra_full import (
@@ -86,9 +86,11 @@ def test_what_is_no_better_than_random_is_told_by_the_criterion(
     bert: FrozenModel, items: list[LearningExample], monkeypatch: pytest.MonkeyPatch, criterion: str, said: str
 ) -> None:
     monkeypatch.setattr(
-        ivra_full, "random_values", lambda model, examples: ivra_full.per_text(model, examples, ones(examples), "mask")
+        fitting_loop,
+        "random_values",
+        lambda model, examples: fitting_loop.per_text(model, examples, ones(examples), "mask"),
     )
-    monkeypatch.setattr(ivra_full, "explained", lambda _recipe, _module, _model, examples: ones(examples))
+    monkeypatch.setattr(fitting_loop, "explained", lambda _recipe, _module, _model, examples: ones(examples))
     recipe = Ivra(criterion=criterion)
     _, (warning,) = validated(recipe, recipe.module(bert), bert, items)
     assert said in warning

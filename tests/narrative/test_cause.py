@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from explainers.datasets import entailment
-from explainers.narrative import cause
+from explainers.narrative import cause, interchange
 from explainers.narrative.cause import (
     Classifier,
     NarratorBatch,
@@ -302,7 +302,7 @@ def test_without_inputs_or_leaky_only_the_heads_layers_are_exchanged(
         layers.append(layer)
         return run_with_exchange(part, base, source, layer, neurons)
 
-    monkeypatch.setattr(cause, "run_with_exchange", watched)
+    monkeypatch.setattr(interchange, "run_with_exchange", watched)
     network = narrator()
     given = batch(network.language, head, states)
     for seed in range(8):

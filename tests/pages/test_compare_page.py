@@ -21,7 +21,7 @@ from explainers.models import catalog
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text import bundle
-from explainers.report.text import visible
+from explainers.report.wording import visible
 from explainers.results.answer import CONSENSUS, Answer
 from tests.pages.conftest import DEFAULT, Page
 

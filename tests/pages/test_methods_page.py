@@ -10,6 +10,7 @@ from explainers.methods import narrator_specs
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, groups
 from explainers.metrics.faithfulness import METRICS
+from explainers.report import paper_tables
 from explainers.report.paper_tables import TableResult, read_tables
 
 Opened = Callable[..., Any]
@@ -91,7 +92,7 @@ def test_the_narrators_metrics_are_shown_where_they_were_measured(
     path.write_text(json.dumps(table | {"tournament": {"inputs": 40, "settings": settings, "tables": [judged]}}))
     monkeypatch.setattr(narrators, "BUNDLES", tmp_path)
     monkeypatch.setattr(narrators, "bundle_names", lambda: ("small",))
-    monkeypatch.setattr(papers, "table_results", lambda: ())
+    monkeypatch.setattr(paper_tables, "table_results", lambda: ())
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
@@ -141,7 +142,7 @@ def test_the_papers_tables_stand_beside_ours(opened: Opened, monkeypatch: pytest
         "command": "measure yelp",
     }
     results = tuple(TableResult(table, name, measured) for name in ("clickbait", "yelp"))
-    monkeypatch.setattr(papers, "table_results", lambda: results)
+    monkeypatch.setattr(paper_tables, "table_results", lambda: results)
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
@@ -159,7 +160,7 @@ def test_the_papers_tables_stand_beside_ours(opened: Opened, monkeypatch: pytest
 def test_without_measured_tables_there_is_no_section(
     monkeypatch: pytest.MonkeyPatch, opened: Opened, small: None
 ) -> None:
-    monkeypatch.setattr(papers, "table_results", lambda: ())
+    monkeypatch.setattr(paper_tables, "table_results", lambda: ())
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()

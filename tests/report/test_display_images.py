@@ -17,7 +17,7 @@ from explainers.report.display_images import LONGEST, display_image
 from explainers.report.document import document
 from explainers.report.heatmap import heatmap, overlay
 from explainers.report.summary import summary
-from explainers.report.text import (
+from explainers.report.wording import (
     name_of_units,
     plural,
     quoted_unit,

@@ -9,7 +9,7 @@ from explainers.methods.registry import METHODS
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.document import POLICY, document, fragment
 from explainers.report.tables import csv_scores
-from explainers.report.text import visible
+from explainers.report.wording import visible
 from explainers.results.answer import Answer
 from explainers.results.comparison import Comparison
 from explainers.results.events import Failure

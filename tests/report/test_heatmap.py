@@ -8,7 +8,7 @@ import pytest
 
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.report.heatmap import heatmap, legend
-from explainers.report.text import visible
+from explainers.report.wording import visible
 from explainers.results.attribution import Attribution
 
 STYLE = re.compile(

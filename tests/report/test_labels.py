@@ -6,7 +6,7 @@ from explainers import explain
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
-from explainers.report.text import labels_line, labels_on
+from explainers.report.wording import labels_line, labels_on
 from explainers.results.decision import ModelCard
 
 NAMES = ("joy", "anger", "love")

@@ -18,17 +18,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from explainers.annotations import record_json
 from explainers.annotations.formats.archives import is_archive, read_archive
 from explainers.annotations.formats.eraser import token_spans
-from explainers.annotations.formats.own import UTF16, BadRow, Imported, from_utf16, json_lines, utf16_offsets
+from explainers.annotations.formats.own_records import UTF16, BadRow, Imported, from_utf16, json_lines, utf16_offsets
 from explainers.annotations.judged import marked_units, marks_of, word_encoding
-from explainers.annotations.record_json import (
-    Content,
-    field,
-    json_object,
-    optional,
-    typed,
-)
 from explainers.annotations.records import Marked
 from explainers.attribution.given import FROM_FILE, PEOPLE
 from explainers.datasets.example import Example
@@ -133,14 +127,14 @@ def read_eraser_results(content: str, documents: Mapping[str, str], method: str)
     return _read(json_lines(content), lambda row: _of_results(row, documents, method))
 
 
-def _read(rows: Iterable[object], read: Callable[[Content], ForeignAttribution]) -> ForeignFile:
+def _read(rows: Iterable[object], read: Callable[[record_json.Content], ForeignAttribution]) -> ForeignFile:
     attributions: dict[tuple[str, str | None, str], ForeignAttribution] = {}
     bad: list[BadRow] = []
     for number, row in enumerate(rows, 1):
         try:
             if isinstance(row, DataUnavailable):
                 raise row
-            attribution = read(json_object(row, "an object"))
+            attribution = read(record_json.json_object(row, "an object"))
             key = (attribution.example.text, attribution.example.pair, attribution.method)
             if key in attributions:
                 raise DataUnavailable(f"The method {attribution.method} is there twice for this text.")
@@ -150,27 +144,29 @@ def _read(rows: Iterable[object], read: Callable[[Content], ForeignAttribution])
     return ForeignFile(tuple(attributions.values()), tuple(bad))
 
 
-def attribution_of(row: Content) -> ForeignAttribution:
+def attribution_of(row: record_json.Content) -> ForeignAttribution:
     """Raises `DataUnavailable` with a sentence for wrong lengths, numbers that are not finite, and offsets beyond."""
-    pair = optional(row, "text_pair", str) or optional(row, "pair", str)
-    texts = tuple(filter(None, (field(row, "text", str), pair)))
-    tokens = field(row, "tokens" if "tokens" in row else "spans", list)
-    scores = [typed(score, float, "scores") for score in field(row, "scores", list)]
+    pair = record_json.optional(row, "text_pair", str) or record_json.optional(row, "pair", str)
+    texts = tuple(filter(None, (record_json.field(row, "text", str), pair)))
+    tokens = record_json.field(row, "tokens" if "tokens" in row else "spans", list)
+    scores = [record_json.typed(score, float, "scores") for score in record_json.field(row, "scores", list)]
     if len(tokens) != len(scores):
         raise DataUnavailable(f"There are {len(scores):,} scores for {len(tokens):,} tokens.")
     if not all(map(math.isfinite, scores)):
         raise DataUnavailable("A score is not a finite number.")
     places = [utf16_offsets(text) for text in texts] if row.get("offsets") == UTF16 else None
     spans = tuple(_span(token, texts, places) for token in tokens)
-    signed = field(row, "signed", bool, min(scores, default=0) < 0)
+    signed = record_json.field(row, "signed", bool, min(scores, default=0) < 0)
     if not signed and min(scores, default=0) < 0:
         raise DataUnavailable("A score is negative, although the scores are said to be unsigned.")
     example = Example(texts[0] if texts else "", texts[1] if len(texts) > 1 else None)
-    return ForeignAttribution(example, _name(row), spans, tuple(scores), signed, field(row, "label", str, ""))
+    return ForeignAttribution(
+        example, _name(row), spans, tuple(scores), signed, record_json.field(row, "label", str, "")
+    )
 
 
-def _name(row: Content) -> str:
-    name = str(field(row, "method", str)).strip()
+def _name(row: record_json.Content) -> str:
+    name = str(record_json.field(row, "method", str)).strip()
     if not NAME.fullmatch(name):
         raise DataUnavailable("The name of a method has up to 40 letters, digits, spaces and the marks . _ + -")
     return name
@@ -180,7 +176,7 @@ def _span(token: object, texts: Sequence[str], places: Sequence[list[int]] | Non
     """Without characters where start and end are equal, as tokenizers give it for special tokens."""
     if not isinstance(token, list) or len(token) not in (2, 3):
         raise DataUnavailable("A token is a list of start and end, and in a pair the number of its text.")
-    start, end, segment = (typed(number, int, "tokens") for number in (*token, 0)[:3])
+    start, end, segment = (record_json.typed(number, int, "tokens") for number in (*token, 0)[:3])
     if not 0 <= segment < len(texts):
         raise DataUnavailable(f"The token {start} to {end} is in text {segment}, of {len(texts)} counted from 0.")
     if places is not None and start != end:
@@ -193,11 +189,13 @@ def _span(token: object, texts: Sequence[str], places: Sequence[list[int]] | Non
     return segment, start, end
 
 
-def _of_results(row: Content, documents: Mapping[str, str], method: str) -> ForeignAttribution:
-    rationales = [json_object(rationale, "a rationale") for rationale in field(row, "rationales", list)]
+def _of_results(row: record_json.Content, documents: Mapping[str, str], method: str) -> ForeignAttribution:
+    rationales = [
+        record_json.json_object(rationale, "a rationale") for rationale in record_json.field(row, "rationales", list)
+    ]
     if not rationales:
         raise DataUnavailable("There is no rationale.")
-    names = [field(rationale, "docid", str) for rationale in rationales]
+    names = [record_json.field(rationale, "docid", str) for rationale in rationales]
     if len(set(names)) > 2 or not set(names) <= documents.keys():
         raise DataUnavailable("The documents of its rationales are not there, or more than the two of a pair.")
     spans: list[ScoredSpan] = []
@@ -214,17 +212,17 @@ def _of_results(row: Content, documents: Mapping[str, str], method: str) -> Fore
     )
 
 
-def _token_scores(rationale: Content, tokens: int) -> list[float]:
-    soft = optional(rationale, "soft_rationale_predictions", list)
+def _token_scores(rationale: record_json.Content, tokens: int) -> list[float]:
+    soft = record_json.optional(rationale, "soft_rationale_predictions", list)
     if soft is not None:
-        scores = [typed(score, float, "soft_rationale_predictions") for score in soft]
+        scores = [record_json.typed(score, float, "soft_rationale_predictions") for score in soft]
         if len(scores) != tokens or not all(map(math.isfinite, scores)):
             raise DataUnavailable(f"There are {len(scores):,} finite scores or fewer for {tokens:,} tokens.")
         return scores
     marked = [0.0] * tokens
-    for hard in field(rationale, "hard_rationale_predictions", list):
-        span = json_object(hard, "a span")
-        first, last = field(span, "start_token", int), field(span, "end_token", int)
+    for hard in record_json.field(rationale, "hard_rationale_predictions", list):
+        span = record_json.json_object(hard, "a span")
+        first, last = record_json.field(span, "start_token", int), record_json.field(span, "end_token", int)
         if not 0 <= first <= last <= tokens:
             raise DataUnavailable(
                 f"The rationale {first} to {last} is not within the {tokens:,} tokens of the document."

@@ -23,30 +23,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from explainers.annotations.formats.own import (
-    CODE_POINTS,
-    OWN,
-    Imported,
-    Row,
-    RowContent,
-    class_number,
-    content_of,
-    json_lines,
-    marks_in,
-    own_json,
-    read_own,
-    read_rows,
-    rows_of,
-    who,
-)
+from explainers.annotations import record_json
+from explainers.annotations.formats import own_records
 from explainers.annotations.judged import units_of
-from explainers.annotations.record_json import (
-    Content,
-    field,
-    json_object,
-    optional,
-    typed,
-)
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
@@ -63,24 +42,24 @@ def token_spans(text: str) -> list[Span]:
 
 def read_eraser(
     annotations: str, documents: Mapping[str, str], classes: Sequence[str] = (), *, query_as_pair: bool = False
-) -> Imported:
+) -> own_records.Imported:
     """The items of a file, with their rationales. `classes` are the model's, to which the data's are matched.
 
     The query becomes the second text only with `query_as_pair`: in Movie Reviews it is the same for all.
     """
     tokens: dict[str, list[Span]] = {}
 
-    def read(row: object) -> RowContent:
-        content = json_object(row, "an object")
-        own = read_own(content)
+    def read(row: object) -> own_records.RowContent:
+        content = record_json.json_object(row, "an object")
+        own = own_records.read_own(content)
         if own is not None:
-            return content_of(own)
-        return RowContent((_item(content, documents, tokens, classes, query_as_pair),))
+            return own_records.content_of(own)
+        return own_records.RowContent((_item(content, documents, tokens, classes, query_as_pair),))
 
-    return read_rows(json_lines(annotations), read)
+    return own_records.read_rows(own_records.json_lines(annotations), read)
 
 
-def read_eraser_folder(folder: Path, split: str, classes: Sequence[str] = ()) -> Imported:
+def read_eraser_folder(folder: Path, split: str, classes: Sequence[str] = ()) -> own_records.Imported:
     """A split of a data set as it is published, unpacked. Raises `DataUnavailable` if a file is missing."""
     return read_eraser(folder_split(folder, split), folder_documents(folder), classes)
 
@@ -106,11 +85,11 @@ def folder_documents(folder: Path) -> dict[str, str]:
 def parse_documents(content: str) -> dict[str, str]:
     """The documents of docs.jsonl. Raises `DataUnavailable` for a line that is no document."""
     documents = {}
-    for row in json_lines(content):
+    for row in own_records.json_lines(content):
         if isinstance(row, DataUnavailable):
             raise row
-        document = json_object(row, "a document")
-        documents[field(document, "docid", str)] = field(document, "document", str)
+        document = record_json.json_object(row, "a document")
+        documents[record_json.field(document, "docid", str)] = record_json.field(document, "document", str)
     return documents
 
 
@@ -129,9 +108,9 @@ def _item(
     query_as_pair: bool,
 ) -> Item:
     content = dict(row)
-    id, label = field(content, "annotation_id", str), field(content, "classification", str, "")
-    groups = [typed(group, list, "evidences") for group in field(content, "evidences", list)]
-    evidences = [json_object(evidence, "an evidence") for group in groups for evidence in group]
+    id, label = record_json.field(content, "annotation_id", str), record_json.field(content, "classification", str, "")
+    groups = [record_json.typed(group, list, "evidences") for group in record_json.field(content, "evidences", list)]
+    evidences = [record_json.json_object(evidence, "an evidence") for group in groups for evidence in group]
     names = _document_names(content, evidences, id)
     for name in names:
         if name not in documents:
@@ -140,18 +119,20 @@ def _item(
             tokens[name] = token_spans(documents[name])
     spans: dict[str, list[Span]] = {name: [] for name in names}
     for evidence in evidences:
-        name = field(evidence, "docid", str, names[0])
+        name = record_json.field(evidence, "docid", str, names[0])
         spans[name] += _spans(evidence, documents[name], tokens[name])
-    query = optional(content, "query", str) if query_as_pair else None
+    query = record_json.optional(content, "query", str) if query_as_pair else None
     pair = documents[names[1]] if len(names) == 2 else query or None
     second = tuple(spans[names[1]]) if len(names) == 2 else ()
-    example = Example(documents[names[0]], pair, class_number(label, classes))
+    example = Example(documents[names[0]], pair, own_records.class_number(label, classes))
     return Item(id, example, (Marked(tuple(spans[names[0]]), second),), label)
 
 
 def _document_names(row: dict[str, Any], evidences: Sequence[dict[str, Any]], id: str) -> list[str]:
     """One, or the two of a pair: those of `docids`, or of the evidence, or the item's own id."""
-    named = optional(row, "docids", list) or [evidence["docid"] for evidence in evidences if "docid" in evidence]
+    named = record_json.optional(row, "docids", list) or [
+        evidence["docid"] for evidence in evidences if "docid" in evidence
+    ]
     names = list(dict.fromkeys(str(name) for name in named)) or [id]
     mentioned = {str(evidence.get("docid", names[0])) for evidence in evidences}
     if len(names) > 2 or not mentioned <= set(names):
@@ -163,7 +144,7 @@ def _document_names(row: dict[str, Any], evidences: Sequence[dict[str, Any]], id
 
 def _spans(evidence: dict[str, Any], document: str, tokens: Sequence[Span]) -> list[Span]:
     """Raises `DataUnavailable` for offsets beyond the document, and where its tokens are not those of the evidence."""
-    first, last = field(evidence, "start_token", int), field(evidence, "end_token", int)
+    first, last = record_json.field(evidence, "start_token", int), record_json.field(evidence, "end_token", int)
     if not 0 <= first <= last <= len(tokens):
         raise DataUnavailable(
             f"The evidence {first} to {last} is not within the {len(tokens):,} tokens of the document."
@@ -171,7 +152,7 @@ def _spans(evidence: dict[str, Any], document: str, tokens: Sequence[Span]) -> l
     if first == last:
         return []
     span = Span(tokens[first].start, tokens[last - 1].end)
-    stated = optional(evidence, "text", str)
+    stated = record_json.optional(evidence, "text", str)
     if stated and stated.split() != document[span.start : span.end].split():
         raise DataUnavailable(f"The tokens {first} to {last} of the document are not the text of the evidence.")
     return [span]
@@ -183,7 +164,7 @@ ANNOTATIONS, EXPORTED_DOCUMENTS = "annotations.jsonl", "docs.jsonl"
 def eraser_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> bytes:
     documents: dict[str, str] = {}
     lines = []
-    for row in rows_of(items, annotations):
+    for row in own_records.rows_of(items, annotations):
         documents |= {name: " ".join(tokens_of(text)) for name, text in documents_of(row[0]).items()}
         lines.append(eraser_row(row))
     file = io.BytesIO()
@@ -207,9 +188,9 @@ def tokens_of(text: str) -> list[str]:
     return ["".join(text[start:end].split()) for start, end in word_spans(text)]
 
 
-def eraser_row(row: Row) -> Content:
+def eraser_row(row: own_records.Row) -> record_json.Content:
     item, annotation = row
-    documents, marked = documents_of(item), marks_in(row)
+    documents, marked = documents_of(item), own_records.marks_in(row)
     spans = (marked.spans_of_text, marked.spans_of_pair)
     evidences = [
         evidence
@@ -224,13 +205,13 @@ def eraser_row(row: Row) -> Content:
         "evidences": [[evidence] for evidence in evidences],
         "query": "",
         "query_type": None,
-        "offsets": "tokens between spaces; in crosslight " + CODE_POINTS,
-        **who(row),
-        OWN: own_json(row),
+        "offsets": "tokens between spaces; in crosslight " + own_records.CODE_POINTS,
+        **own_records.who(row),
+        own_records.OWN: own_records.own_json(row),
     }
 
 
-def _evidences(id: str, text: str, spans: Sequence[Span]) -> list[Content]:
+def _evidences(id: str, text: str, spans: Sequence[Span]) -> list[record_json.Content]:
     words, tokens = word_spans(text), tokens_of(text)
     evidences = []
     for span in spans:
@@ -250,5 +231,5 @@ def _evidences(id: str, text: str, spans: Sequence[Span]) -> list[Content]:
     return evidences
 
 
-def _json_lines(rows: Iterable[Content]) -> str:
+def _json_lines(rows: Iterable[record_json.Content]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

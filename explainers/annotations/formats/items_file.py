@@ -22,38 +22,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from explainers.annotations import record_json
+from explainers.annotations.formats import own_records
 from explainers.annotations.formats.archives import is_archive, read_archive
 from explainers.annotations.formats.eraser import eraser_export, read_eraser, read_eraser_folder
-from explainers.annotations.formats.own import (
-    CODE_POINTS,
-    EVIDENCE,
-    OWN,
-    UTF16,
-    Imported,
-    Row,
-    RowContent,
-    checked_span,
-    content_of,
-    from_utf16,
-    json_lines,
-    marks_in,
-    own_json,
-    read_own,
-    read_rows,
-    rows_of,
-    text_id,
-    to_utf16,
-    utf16_offsets,
-    who,
-)
 from explainers.annotations.formats.tables import csv_export, jsonl_export, parquet_export, read_jsonl, read_table
-from explainers.annotations.record_json import (
-    Content,
-    field,
-    json_object,
-    optional,
-    typed,
-)
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example
 from explainers.datasets.tables import decode_text, is_table, parsed_json
@@ -95,7 +68,7 @@ EXPORTS = (
 )
 
 
-def read_items(path: Path, split: str, classes: Sequence[str]) -> Imported:
+def read_items(path: Path, split: str, classes: Sequence[str]) -> own_records.Imported:
     """Read a file, or the folder of an ERASER data set. Raises `DataUnavailable` if it cannot be used."""
     if path.is_dir():
         return read_eraser_folder(path, split, classes)
@@ -105,7 +78,7 @@ def read_items(path: Path, split: str, classes: Sequence[str]) -> Imported:
         raise DataUnavailable(f"{path.name} cannot be read: {error.strerror}.") from error
 
 
-def parse_items(content: bytes, name: str, split: str = "", classes: Sequence[str] = ()) -> Imported:
+def parse_items(content: bytes, name: str, split: str = "", classes: Sequence[str] = ()) -> own_records.Imported:
     """Parse a file that was uploaded. `split` selects one of an archive with several. Raises `DataUnavailable`."""
     if is_archive(name):
         archive = read_archive(content, name)
@@ -124,9 +97,9 @@ def parse_items(content: bytes, name: str, split: str = "", classes: Sequence[st
     return _read_lines(text, classes)
 
 
-def _read_lines(text: str, classes: Sequence[str]) -> Imported:
+def _read_lines(text: str, classes: Sequence[str]) -> own_records.Imported:
     """Our own lines or doccano's."""
-    rows = [row for row in islice(json_lines(text), SNIFFED) if isinstance(row, dict)]
+    rows = [row for row in islice(own_records.json_lines(text), SNIFFED) if isinstance(row, dict)]
     if any("evidences" in row for row in rows):
         raise DataUnavailable(NO_DOCUMENTS)
     if any("entities" in row or isinstance(row.get("label", row.get("labels")), list) for row in rows):
@@ -136,38 +109,45 @@ def _read_lines(text: str, classes: Sequence[str]) -> Imported:
 
 def doccano_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:
     """A line per annotation, and per item without any."""
-    lines = (json.dumps(doccano_row(row), ensure_ascii=False) for row in rows_of(items, annotations))
+    lines = (json.dumps(doccano_row(row), ensure_ascii=False) for row in own_records.rows_of(items, annotations))
     return "".join(f"{line}\n" for line in lines)
 
 
-def doccano_row(row: Row) -> Content:
+def doccano_row(row: own_records.Row) -> record_json.Content:
     text, pair = row[0].example.text, row[0].example.pair
     joined, shift = (text, 0) if pair is None else (text + BETWEEN + pair, len(text) + len(BETWEEN))
-    marked, offsets = marks_in(row), utf16_offsets(joined)
+    marked, offsets = own_records.marks_in(row), own_records.utf16_offsets(joined)
     spans = [*marked.spans_of_text, *(Span(span.start + shift, span.end + shift) for span in marked.spans_of_pair)]
-    labels = [[*to_utf16(span, offsets), EVIDENCE] for span in spans]
-    return {"id": row[0].id, "text": joined, "label": labels, "offsets": UTF16, **who(row), OWN: own_json(row)}
+    labels = [[*own_records.to_utf16(span, offsets), own_records.EVIDENCE] for span in spans]
+    return {
+        "id": row[0].id,
+        "text": joined,
+        "label": labels,
+        "offsets": own_records.UTF16,
+        **own_records.who(row),
+        own_records.OWN: own_records.own_json(row),
+    }
 
 
-def read_doccano(content: str, offsets: str = UTF16) -> Imported:
+def read_doccano(content: str, offsets: str = own_records.UTF16) -> own_records.Imported:
     """Items whose rationale are the labels, or our own records. `offsets` holds for rows that do not say theirs."""
 
-    def read(row: object) -> RowContent:
-        line = json_object(row, "an object")
-        own = read_own(line)
+    def read(row: object) -> own_records.RowContent:
+        line = record_json.json_object(row, "an object")
+        own = own_records.read_own(line)
         if own is not None and doccano_row(own)["label"] == line.get("label"):
-            return content_of(own)
-        return RowContent((_doccano_item(line, own, offsets),))
+            return own_records.content_of(own)
+        return own_records.RowContent((_doccano_item(line, own, offsets),))
 
-    return read_rows(json_lines(content), read)
+    return own_records.read_rows(own_records.json_lines(content), read)
 
 
-def _doccano_item(line: Content, own: Row | None, offsets: str) -> Item:
-    text = field(line, "text", str) if "text" in line else field(line, "data", str)
-    places = utf16_offsets(text)
-    in_utf16 = line.get("offsets", offsets) == UTF16
+def _doccano_item(line: record_json.Content, own: own_records.Row | None, offsets: str) -> Item:
+    text = record_json.field(line, "text", str) if "text" in line else record_json.field(line, "data", str)
+    places = own_records.utf16_offsets(text)
+    in_utf16 = line.get("offsets", offsets) == own_records.UTF16
     spans = [
-        from_utf16(start, end, places) if in_utf16 else checked_span(start, end, len(text))
+        own_records.from_utf16(start, end, places) if in_utf16 else own_records.checked_span(start, end, len(text))
         for start, end in _labels(line)
     ]
     pair = own[0].example.pair if own else None
@@ -182,36 +162,39 @@ def _doccano_item(line: Content, own: Row | None, offsets: str) -> Item:
     if len(marked.spans_of_text) + len(marked.spans_of_pair) != len(spans):
         raise DataUnavailable("A mark goes from one text of the pair into the other.")
     id = line.get("id")
-    return Item(text_id(text) if id is None else str(id), Example(first, pair), (marked,))
+    return Item(own_records.text_id(text) if id is None else str(id), Example(first, pair), (marked,))
 
 
-def _labels(line: Content) -> list[tuple[int, int]]:
+def _labels(line: record_json.Content) -> list[tuple[int, int]]:
     """Start and end of every label."""
     if "entities" in line:
-        entities = [json_object(label, "an entity") for label in field(line, "entities", list)]
-        return [(field(entity, "start_offset", int), field(entity, "end_offset", int)) for entity in entities]
+        entities = [record_json.json_object(label, "an entity") for label in record_json.field(line, "entities", list)]
+        return [
+            (record_json.field(entity, "start_offset", int), record_json.field(entity, "end_offset", int))
+            for entity in entities
+        ]
     spans = []
-    for label in field(line, "label" if "label" in line else "labels", list, []):
+    for label in record_json.field(line, "label" if "label" in line else "labels", list, []):
         if not isinstance(label, list) or len(label) < 2:
             raise DataUnavailable("A label is a list of start, end and name.")
-        spans.append((typed(label[0], int, "start"), typed(label[1], int, "end")))
+        spans.append((record_json.typed(label[0], int, "start"), record_json.typed(label[1], int, "end")))
     return spans
 
 
 def label_studio_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:
     """A task per annotation, and per item without any, to be imported with `CONFIG`."""
-    tasks = [label_studio_task(row) for row in rows_of(items, annotations)]
+    tasks = [label_studio_task(row) for row in own_records.rows_of(items, annotations)]
     return json.dumps(tasks, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def label_studio_task(row: Row) -> Content:
+def label_studio_task(row: own_records.Row) -> record_json.Content:
     item, annotation = row
     data = {
         "text": item.example.text,
         "pair": item.example.pair or "",
         "id": item.id,
-        "offsets": CODE_POINTS,
-        **who(row),
+        "offsets": own_records.CODE_POINTS,
+        **own_records.who(row),
     }
     done = {
         "completed_by": annotation.annotator if annotation else None,
@@ -219,80 +202,88 @@ def label_studio_task(row: Row) -> Content:
         "lead_time": annotation.seconds if annotation else None,
         "result": _result(row),
     }
-    return {"data": {**data, OWN: own_json(row)}, "annotations": [done] if annotation or item.rationale else []}
+    return {
+        "data": {**data, own_records.OWN: own_records.own_json(row)},
+        "annotations": [done] if annotation or item.rationale else [],
+    }
 
 
-def read_label_studio(content: str) -> Imported:
+def read_label_studio(content: str) -> own_records.Imported:
     """Items with a rationale per annotation that was not cancelled, or our own records. Raises `DataUnavailable`."""
     tasks = parsed_json(content)
     if not isinstance(tasks, list):
         raise DataUnavailable("A file of Label Studio is a list of tasks. Export it as JSON.")
 
-    def read(task: object) -> RowContent:
-        content = json_object(task, "a task")
-        data = json_object(content.get("data"), "an object")
-        own = read_own(data)
-        done = [json_object(annotation, "an annotation") for annotation in field(content, "annotations", list, [])]
+    def read(task: object) -> own_records.RowContent:
+        content = record_json.json_object(task, "a task")
+        data = record_json.json_object(content.get("data"), "an object")
+        own = own_records.read_own(data)
+        done = [
+            record_json.json_object(annotation, "an annotation")
+            for annotation in record_json.field(content, "annotations", list, [])
+        ]
         results = [
-            field(annotation, "result", list)
+            record_json.field(annotation, "result", list)
             for annotation in done
-            if not field(annotation, "was_cancelled", bool, False)
+            if not record_json.field(annotation, "was_cancelled", bool, False)
         ]
         if own is not None and [_result(own)] * bool(results) == [_without_ids(result) for result in results]:
-            return content_of(own)
-        return RowContent((_label_studio_item(content, data, results),))
+            return own_records.content_of(own)
+        return own_records.RowContent((_label_studio_item(content, data, results),))
 
-    return read_rows(tasks, read)
+    return own_records.read_rows(tasks, read)
 
 
-def _result(row: Row) -> list[Content]:
-    example, marked = row[0].example, marks_in(row)
+def _result(row: own_records.Row) -> list[record_json.Content]:
+    example, marked = row[0].example, own_records.marks_in(row)
     texts = (example.text, marked.spans_of_text), (example.pair or "", marked.spans_of_pair)
     return [
         {
             "from_name": label,
             "to_name": name,
             "type": "labels",
-            "value": {"start": s.start, "end": s.end, "text": text[s.start : s.end], "labels": [EVIDENCE]},
+            "value": {"start": s.start, "end": s.end, "text": text[s.start : s.end], "labels": [own_records.EVIDENCE]},
         }
         for (name, label), (text, spans) in zip(TEXTS, texts, strict=True)
         for s in spans
     ]
 
 
-def _without_ids(result: list[object]) -> list[Content]:
+def _without_ids(result: list[object]) -> list[record_json.Content]:
     """The regions with the fields that we write; the tool adds others."""
-    regions = [json_object(region, "a region") for region in result]
+    regions = [record_json.json_object(region, "a region") for region in result]
     kept = [{name: region.get(name) for name in ("from_name", "to_name", "type", "value")} for region in regions]
     names = ("start", "end", "text", "labels")
     return [
-        {**region, "value": {name: json_object(region["value"], "a value").get(name) for name in names}}
+        {**region, "value": {name: record_json.json_object(region["value"], "a value").get(name) for name in names}}
         for region in kept
     ]
 
 
-def _label_studio_item(task: Content, data: Content, results: Sequence[list[object]]) -> Item:
-    text, pair = field(data, "text", str), optional(data, "pair", str) or None
+def _label_studio_item(task: record_json.Content, data: record_json.Content, results: Sequence[list[object]]) -> Item:
+    text, pair = record_json.field(data, "text", str), record_json.optional(data, "pair", str) or None
     rationale = []
     for result in results:
         spans: dict[str, list[Span]] = {name: [] for name, _ in TEXTS}
         for drawn in result:
-            region = json_object(drawn, "a region")
+            region = record_json.json_object(drawn, "a region")
             if region.get("type") in ("labels", "hypertextlabels"):
                 name = "pair" if region.get("to_name") == "pair" and pair else "text"
-                value = json_object(region.get("value"), "a value")
+                value = record_json.json_object(region.get("value"), "a value")
                 spans[name].append(_span(value, (pair or "") if name == "pair" else text))
         rationale.append(Marked(tuple(spans["text"]), tuple(spans["pair"])))
     id = data.get("id", task.get("id"))
-    return Item(text_id(text, pair) if id is None else str(id), Example(text, pair), tuple(rationale) or None)
+    return Item(
+        own_records.text_id(text, pair) if id is None else str(id), Example(text, pair), tuple(rationale) or None
+    )
 
 
-def _span(value: Content, text: str) -> Span:
-    start, end = field(value, "start", int), field(value, "end", int)
-    stated = optional(value, "text", str)
+def _span(value: record_json.Content, text: str) -> Span:
+    start, end = record_json.field(value, "start", int), record_json.field(value, "end", int)
+    stated = record_json.optional(value, "text", str)
     if stated is None or text[start:end] == stated:
-        return checked_span(start, end, len(text))
-    span = from_utf16(start, end, utf16_offsets(text))
+        return own_records.checked_span(start, end, len(text))
+    span = own_records.from_utf16(start, end, own_records.utf16_offsets(text))
     if text[span.start : span.end] != stated:
         raise DataUnavailable(f"The offsets {start} to {end} are not those of the marked text {stated[:40]!r}.")
     return span

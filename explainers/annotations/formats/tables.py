@@ -18,19 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from explainers.annotations.formats.own import (
-    CODE_POINTS,
-    Imported,
-    Row,
-    RowContent,
-    class_number,
-    content_of,
-    json_lines,
-    own_json,
-    read_rows,
-    rows_of,
-    text_id,
-)
+from explainers.annotations.formats import own_records
 from explainers.annotations.record_json import Content, json_object, read_annotation, read_item
 from explainers.annotations.records import Annotation, Item
 from explainers.datasets.tables import formula_like, parsed_json, read_user_table
@@ -76,7 +64,7 @@ def csv_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> byte
     file = io.StringIO(newline="")
     writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    for row in rows_of(items, annotations):
+    for row in own_records.rows_of(items, annotations):
         cells = [safe_cell(cell) for cell in cells_of(row).values()]
         if max(map(len, cells)) > csv.field_size_limit():
             raise DataUnavailable(f"The item {row[0].id} is too long for a CSV cell. Export JSON lines or Parquet.")
@@ -95,7 +83,7 @@ def parquet_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> 
     """Every column holds text."""
     import pandas as pd  # half a second, which only this format needs
 
-    rows = [cells_of(row) for row in rows_of(items, annotations)]
+    rows = [cells_of(row) for row in own_records.rows_of(items, annotations)]
     file = io.BytesIO()
     pd.DataFrame(rows, columns=list(COLUMNS), dtype=str).to_parquet(file, index=False)
     return file.getvalue()
@@ -103,11 +91,14 @@ def parquet_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> 
 
 def jsonl_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:
     """A line {"item": …, "annotation": …, "offsets": …} per row."""
-    lines = ({**own_json(row), "offsets": CODE_POINTS} for row in rows_of(items, annotations))
+    lines = (
+        {**own_records.own_json(row), "offsets": own_records.CODE_POINTS}
+        for row in own_records.rows_of(items, annotations)
+    )
     return "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines)
 
 
-def read_table(content: bytes, name: str, classes: Sequence[str] = ()) -> Imported:
+def read_table(content: bytes, name: str, classes: Sequence[str] = ()) -> own_records.Imported:
     """Read a CSV, TSV or Parquet file. Raises `DataUnavailable` if it is no table or has no texts."""
     table = read_user_table(content, name, _chosen)
     clean = original_cell if not name.lower().endswith(".parquet") else str
@@ -116,21 +107,25 @@ def read_table(content: bytes, name: str, classes: Sequence[str] = ()) -> Import
         row if isinstance(row, DataUnavailable) else dict(zip(columns, map(clean, row), strict=True))
         for row in table.rows
     )
-    return read_rows(_numbered(rows), lambda row: _content(_with_reason(json_object(row, "a row"), classes), classes))
+    return own_records.read_rows(
+        _numbered(rows), lambda row: _content(_with_reason(json_object(row, "a row"), classes), classes)
+    )
 
 
-def read_jsonl(content: str, classes: Sequence[str] = ()) -> Imported:
+def read_jsonl(content: str, classes: Sequence[str] = ()) -> own_records.Imported:
     """Read our own lines, or lines {"text": …, "text_pair": …, "label": …, "rationale": …}."""
 
-    def read(row: object) -> RowContent:
+    def read(row: object) -> own_records.RowContent:
         line = json_object(row, "an object")
         if "item" in line:
             annotation = line.get("annotation")
-            return content_of((read_item(line["item"]), None if annotation is None else read_annotation(annotation)))
+            return own_records.content_of(
+                (read_item(line["item"]), None if annotation is None else read_annotation(annotation))
+            )
         named = {_renamed(name): value for name, value in line.items()}
-        return content_of((_item(_with_reason(named, classes), classes), None))
+        return own_records.content_of((_item(_with_reason(named, classes), classes), None))
 
-    return read_rows(_numbered(json_lines(content)), read)
+    return own_records.read_rows(_numbered(own_records.json_lines(content)), read)
 
 
 def input_texts(shown: str) -> tuple[str, str | None]:
@@ -199,10 +194,15 @@ def original_cell(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and formula_like(cell.lstrip("'")) else cell
 
 
-def cells_of(row: Row) -> dict[str, str]:
-    own = own_json(row)
+def cells_of(row: own_records.Row) -> dict[str, str]:
+    own = own_records.own_json(row)
     reason = own["item"]["reason"] or {}
-    values = {**own["item"], **(own["annotation"] or {}), "text_pair": own["item"]["pair"], "offsets": CODE_POINTS}
+    values = {
+        **own["item"],
+        **(own["annotation"] or {}),
+        "text_pair": own["item"]["pair"],
+        "offsets": own_records.CODE_POINTS,
+    }
     values |= {"reason": reason.get("sentence"), "stated": reason.get("stated"), "writer": reason.get("writer")}
     return {column: _cell(values.get(column), column) for column in COLUMNS}
 
@@ -231,13 +231,13 @@ def _renamed(column: str) -> str:
     return {pair[place]: ("text", "text_pair")[place] for pair in PAIRS for place in (0, 1)}.get(column, column)
 
 
-def _content(cells: Mapping[str, str], classes: Sequence[str]) -> RowContent:
+def _content(cells: Mapping[str, str], classes: Sequence[str]) -> own_records.RowContent:
     values = {name: _value(name, cell) for name, cell in cells.items() if cell or name in ("text", "comment", "label")}
     item = _item(values, classes)
     if not values.get("annotator"):
-        return content_of((item, None))
+        return own_records.content_of((item, None))
     fields = {name: values[name] for name in ANNOTATION_COLUMNS if name in values}
-    return content_of((item, read_annotation({"project": "", **fields, "item": item.id})))
+    return own_records.content_of((item, read_annotation({"project": "", **fields, "item": item.id})))
 
 
 def _value(name: str, cell: str) -> Any:
@@ -264,5 +264,10 @@ def _item(values: Content, classes: Sequence[str]) -> Item:
     if isinstance(reason, str):
         given = {name: values.get(name) or "" for name in ("stated", "writer")}
         values = {**values, "reason": {"sentence": reason, **given} if reason else None}
-    own = {**values, "id": text_id(text, pair) if id in (None, "") else str(id), "pair": pair, "rationale": rationale}
-    return read_item({"class": class_number(str(label), classes), **own, "label": str(label)})
+    own = {
+        **values,
+        "id": own_records.text_id(text, pair) if id in (None, "") else str(id),
+        "pair": pair,
+        "rationale": rationale,
+    }
+    return read_item({"class": own_records.class_number(str(label), classes), **own, "label": str(label)})

@@ -31,16 +31,7 @@ from typing import Any
 from explainers.datasets import entailment, tables
 from explainers.datasets.entailment import LABELS, detokenised
 from explainers.datasets.example import Example
-from explainers.datasets.images.files import (
-    Annotated,
-    ImageExamples,
-    check_classes,
-    checked_name,
-    csv_rows,
-    open_annotations,
-    parse_json,
-    with_images,
-)
+from explainers.datasets.images import files
 from explainers.errors import DataUnavailable
 
 ESNLIVE_TITLE = "e-SNLI-VE"
@@ -57,21 +48,21 @@ COLUMNS = ("text", "image", "label")
 Row = dict[str, str]
 
 
-def read_esnlive(annotations: Path, images: Path, labels: tuple[str, ...] = LABELS) -> ImageExamples:
+def read_esnlive(annotations: Path, images: Path, labels: tuple[str, ...] = LABELS) -> files.ImageExamples:
     """`images` is the folder of Flickr30k's images; a model may have the classes in another order."""
-    check_classes(labels, LABELS, ESNLIVE_TITLE)
+    files.check_classes(labels, LABELS, ESNLIVE_TITLE)
     index = {number: labels.index(label) for number, label in enumerate(LABELS)}
     annotated = (
         ((image,), replace(example, label=None if example.label is None else index[example.label]))
         for image, example in hypotheses(annotations)
     )
-    return with_images(annotated, annotations, images, labels)
+    return files.with_images(annotated, annotations, images, labels)
 
 
 def hypotheses(path: Path) -> Iterator[tuple[str, Example]]:
     """Name of the image and hypothesis of every row, with the explanation if there is one, and without a label where
     the column is empty."""
-    for number, row in csv_rows(path, ESNLIVE_COLUMNS):
+    for number, row in files.csv_rows(path, ESNLIVE_COLUMNS):
         where = f"{path.name}, line {number}"
         image, hypothesis, label, explanation = (row[name] for name in ESNLIVE_COLUMNS)
         if not image or not hypothesis or label not in ("", *LABELS):
@@ -79,23 +70,23 @@ def hypotheses(path: Path) -> Iterator[tuple[str, Example]]:
             raise DataUnavailable(f"{where}: expected {expected}, got {row}.")
         explanations = (detokenised(explanation),) if explanation else ()
         index = LABELS.index(label) if label else None
-        yield checked_name(image, where), Example(detokenised(hypothesis), label=index, explanations=explanations)
+        yield files.checked_name(image, where), Example(detokenised(hypothesis), label=index, explanations=explanations)
 
 
-def read_hateful_memes(annotations: Path, images: Path, labels: tuple[str, ...] = MEMES_LABELS) -> ImageExamples:
+def read_hateful_memes(annotations: Path, images: Path, labels: tuple[str, ...] = MEMES_LABELS) -> files.ImageExamples:
     """`images` is the folder that holds `img`; a model may have the classes in another order."""
-    check_classes(labels, MEMES_LABELS, MEMES_TITLE)
-    return with_images(_memes(annotations, labels), annotations, images, labels)
+    files.check_classes(labels, MEMES_LABELS, MEMES_TITLE)
+    return files.with_images(_memes(annotations, labels), annotations, images, labels)
 
 
-def _memes(path: Path, labels: tuple[str, ...]) -> Iterator[Annotated]:
-    with open_annotations(path) as file:
+def _memes(path: Path, labels: tuple[str, ...]) -> Iterator[files.Annotated]:
+    with files.open_annotations(path) as file:
         for number, line in enumerate(file, 1):
             if line.strip():
                 where = f"{path.name}, line {number}"
-                row = _checked_annotation(parse_json(line.strip(), path, number), where)
+                row = _checked_annotation(files.parse_json(line.strip(), path, number), where)
                 label = labels.index(MEMES_LABELS[row["label"]]) if "label" in row else None
-                yield (checked_name(row["img"], where),), Example(row["text"], label=label)
+                yield (files.checked_name(row["img"], where),), Example(row["text"], label=label)
 
 
 def _checked_annotation(row: Any, where: str) -> dict[str, Any]:
@@ -123,7 +114,7 @@ def vqa_x_classes(training: Path, most: int = MOST_CLASSES) -> tuple[str, ...]:
     return tuple(answer for answer, _ in Counter(question.answer for question in questions(training)).most_common(most))
 
 
-def read_vqa_x(annotations: Path, images: Path, labels: tuple[str, ...]) -> ImageExamples:
+def read_vqa_x(annotations: Path, images: Path, labels: tuple[str, ...]) -> files.ImageExamples:
     """`labels` are the `vqa_x_classes` of the training file; questions with other answers are left out and counted."""
     index = {label: number for number, label in enumerate(labels)}
     every = list(questions(annotations))
@@ -133,7 +124,7 @@ def read_vqa_x(annotations: Path, images: Path, labels: tuple[str, ...]) -> Imag
             f"No answer in {annotations.name} is one of the {len(labels):,} classes. Choose a model that was trained "
             f"on {VQA_X_TITLE}, or take the classes from its training file."
         )
-    result = with_images(
+    result = files.with_images(
         ((row.paths, Example(row.text, label=index[row.answer], explanations=row.explanations)) for row in kept),
         annotations,
         images,
@@ -146,8 +137,8 @@ def read_vqa_x(annotations: Path, images: Path, labels: tuple[str, ...]) -> Imag
 
 def questions(path: Path) -> Iterator[VqaQuestion]:
     """In the order of the file."""
-    with open_annotations(path) as file:
-        table = parse_json(file.read(), path, 1)
+    with files.open_annotations(path) as file:
+        table = files.parse_json(file.read(), path, 1)
     if not isinstance(table, dict):
         raise DataUnavailable(
             f"{path.name}: expected questions by their id, as in vqaX_train.json, got a {type(table).__name__}."
@@ -158,7 +149,7 @@ def questions(path: Path) -> Iterator[VqaQuestion]:
             expected = "question, answers (each with answer), explanation (texts), and image_name or image_id"
             raise DataUnavailable(f"{where}: expected {expected}, got {repr(row)[:200]}.")
         answer = Counter(_answers(row)).most_common(1)[0][0]
-        paths = tuple(checked_name(path, where) for path in _image_paths(row))
+        paths = tuple(files.checked_name(path, where) for path in _image_paths(row))
         yield VqaQuestion(row["question"], answer, tuple(filter(None, row["explanation"])), paths)
 
 
@@ -198,9 +189,9 @@ def own_classes(table: Path) -> tuple[str, ...]:
     return tuple(sorted({row["label"] for row in _checked(table) if row.get("label")}))
 
 
-def read_own_table(table: Path, images: Path, labels: tuple[str, ...]) -> ImageExamples:
+def read_own_table(table: Path, images: Path, labels: tuple[str, ...]) -> files.ImageExamples:
     """Raises `DataUnavailable` for a row that cannot be read, and for a class that is not among `labels`."""
-    return with_images(_annotated(table, labels), table, images, labels)
+    return files.with_images(_annotated(table, labels), table, images, labels)
 
 
 def image_rows(content: bytes, name: str) -> Iterator[Row | DataUnavailable]:
@@ -231,13 +222,13 @@ def _checked(table: Path) -> Iterator[Row]:
             yield row
 
 
-def _annotated(table: Path, labels: tuple[str, ...]) -> Iterator[Annotated]:
+def _annotated(table: Path, labels: tuple[str, ...]) -> Iterator[files.Annotated]:
     for row in _checked(table):
         name = row.get("label", "")
         if name and name not in labels:
             raise DataUnavailable(f"The class {name[:60]!r} is not one of the model's: {', '.join(labels)}.")
         label = labels.index(name) if name else None
-        yield (checked_name(row["image"], table.name),), Example(row["text"], label=label)
+        yield (files.checked_name(row["image"], table.name),), Example(row["text"], label=label)
 
 
 @dataclass(frozen=True)
@@ -255,7 +246,7 @@ class ImageSet:
     images: str
     input_names: tuple[str, ...]
     classes: Callable[[Path], tuple[str, ...]]
-    read: Callable[[Path, Path, tuple[str, ...]], ImageExamples]
+    read: Callable[[Path, Path, tuple[str, ...]], files.ImageExamples]
 
 
 SETS = (
@@ -313,7 +304,7 @@ class ImageFiles:
     format: str
     folder: Path
 
-    def read(self, annotations: Path | None, labels: tuple[str, ...] = ()) -> ImageExamples:
+    def read(self, annotations: Path | None, labels: tuple[str, ...] = ()) -> files.ImageExamples:
         """Without a model's `labels`, the classes are numbered as in the file itself."""
         if annotations is None:
             raise DataUnavailable(f"Give the annotation file of {self.format} with --data.")

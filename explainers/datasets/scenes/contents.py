@@ -10,6 +10,7 @@ Parsing sentences that begin with the towers or their ends: "the base of a tower
 from dataclasses import replace
 from functools import partial
 
+from explainers.datasets.scenes import statements
 from explainers.datasets.scenes.parser import (
     NONE,
     RELATIONS,
@@ -19,21 +20,6 @@ from explainers.datasets.scenes.parser import (
     StatementParser,
     description,
     within,
-)
-from explainers.datasets.scenes.statements import (
-    Alike,
-    Boxes,
-    Condition,
-    Has,
-    Hues,
-    Kind,
-    Level,
-    Next,
-    Number,
-    Only,
-    Stacked,
-    Statement,
-    Within,
 )
 
 
@@ -48,20 +34,20 @@ def only_colours(parser: StatementParser) -> Conditions:
     parser.expect("thing", "colour thing", "colour")
     if not first:
         parser.expect("only")
-    return (Within(frozenset({one, other})),)
+    return (statements.Within(frozenset({one, other})),)
 
 
 def only(parser: StatementParser) -> Conditions:
     """ "Only blue blocks", "blocks of blue colour only"."""
     first = parser.accept("only")
     if parser.accept("thing of"):
-        kind = Kind(parser.colour())
+        kind = statements.Kind(parser.colour())
         parser.expect("colour")
     else:
         kind = parser.kind()
     if not first:
         parser.expect("only")
-    return Has(Kind(), SOME), Only(kind)
+    return statements.Has(statements.Kind(), SOME), statements.Only(kind)
 
 
 def of_colours(parser: StatementParser) -> Conditions:
@@ -69,26 +55,26 @@ def of_colours(parser: StatementParser) -> Conditions:
     number, kind = parser.item()
     link = parser.expect("of", "in", "with")
     parser.accept("exactly" if parser.next_is("exactly 2") else "only")
-    has: Conditions = (Has(kind, number),)
+    has: Conditions = (statements.Has(kind, number),)
     quality = parser.attempt(lambda: same(parser))
-    if quality == "colour" and kind == Kind():
-        return (*has, Hues(Number("exactly", 1)))
+    if quality == "colour" and kind == statements.Kind():
+        return (*has, statements.Hues(statements.Number("exactly", 1)))
     if quality:
-        return (Alike(kind, quality, number),)
+        return (statements.Alike(kind, quality, number),)
     if parser.accept("1 colour"):
-        return (*has, Hues(Number("exactly", 1)))
+        return (*has, statements.Hues(statements.Number("exactly", 1)))
     if parser.accept("all 3 different colour", "all 3 colour", "all the 3 colour", "3 different colour", "3 colour"):
-        return (*has, Hues(Number("exactly", 3)))
+        return (*has, statements.Hues(statements.Number("exactly", 3)))
     if parser.accept("exactly 2 different colour", "2 different colour", "2 colour") or (
-        link == "of" and number == Number("exactly", 2) and parser.accept("different colour")
+        link == "of" and number == statements.Number("exactly", 2) and parser.accept("different colour")
     ):
-        return (*has, Hues(Number("exactly", 2)))
+        return (*has, statements.Hues(statements.Number("exactly", 2)))
     one = parser.colour()
     parser.expect("and")
     other = parser.colour()
     parser.expect("colour")
     parser.accept("only")
-    return (*has, Within(frozenset({one, other})))
+    return (*has, statements.Within(frozenset({one, other})))
 
 
 def same(parser: StatementParser) -> str:
@@ -107,10 +93,10 @@ def several_colours(parser: StatementParser) -> Conditions:
         raise ParseFailure
     parser.accept("colour")
     shape = parser.shape()
-    return tuple(Has(Kind(colour, shape), number) for number, colour in colours)
+    return tuple(statements.Has(statements.Kind(colour, shape), number) for number, colour in colours)
 
 
-def numbered_colour(parser: StatementParser) -> tuple[Number, str]:
+def numbered_colour(parser: StatementParser) -> tuple[statements.Number, str]:
     number = parser.number()
     return SOME if number is None else number, parser.colour()
 
@@ -122,7 +108,7 @@ def number_of_colours(parser: StatementParser) -> Conditions:
         raise ParseFailure
     parser.accept("different")
     parser.expect("colour")
-    return Has(Kind(), SOME), Hues(number)
+    return statements.Has(statements.Kind(), SOME), statements.Hues(number)
 
 
 LEVELS = {"base": 1, "first": 1, "second": 2, "third": 3, "middle": 0, "top": -1}
@@ -134,7 +120,9 @@ def base_and_top(parser: StatementParser) -> Conditions:
     parser.expect(
         "at the base and top", "at the top and base", "at the top and at the base", "at the base and at the top"
     )
-    return Has(replace(kind, location="bottom"), number), Has(replace(kind, location="peak"), number)
+    return statements.Has(replace(kind, location="bottom"), number), statements.Has(
+        replace(kind, location="peak"), number
+    )
 
 
 def level(parser: StatementParser) -> Conditions:
@@ -142,15 +130,15 @@ def level(parser: StatementParser) -> Conditions:
     parser.accept("a", "exactly 1", "1")
     kind = parser.kind()
     if parser.accept("in the middle of it", "in the middle", "as a middle thing"):
-        return (Level(0, kind),)
+        return (statements.Level(0, kind),)
     parser.expect("as the second level", "as the second thing", "as second thing")
-    return (Level(2, kind),)
+    return (statements.Level(2, kind),)
 
 
 def stacked(parser: StatementParser) -> Conditions:
     number, kind = parser.item()
     parser.expect("stacked together", "attached together", "attached with each other", "attached to each other")
-    return (Stacked(kind, number),)
+    return (statements.Stacked(kind, number),)
 
 
 def relation(parser: StatementParser) -> Conditions:
@@ -159,10 +147,14 @@ def relation(parser: StatementParser) -> Conditions:
     parser.accept("which is", "that is", "is")
     word = RELATIONS[parser.expect(*RELATIONS)]
     parser.accept("a", "the", "1", "exactly 1", "a other")
-    other = Kind(location="bottom") if parser.towers and parser.accept("base thing", "base") else parser.kind(bare=True)
-    if number not in (SOME, Number("exactly", 1)):
+    other = (
+        statements.Kind(location="bottom")
+        if parser.towers and parser.accept("base thing", "base")
+        else parser.kind(bare=True)
+    )
+    if number not in (SOME, statements.Number("exactly", 1)):
         raise ParseFailure
-    return (Next(one, word, other),)
+    return (statements.Next(one, word, other),)
 
 
 def coloured_end(parser: StatementParser) -> Conditions:
@@ -170,7 +162,7 @@ def coloured_end(parser: StatementParser) -> Conditions:
     parser.accept("a")
     colour = parser.colour()
     end = parser.expect("base", "top")
-    return (Has(Kind(colour, location="bottom" if end == "base" else "peak"), SOME),)
+    return (statements.Has(statements.Kind(colour, location="bottom" if end == "base" else "peak"), SOME),)
 
 
 def end_is(parser: StatementParser) -> Conditions:
@@ -181,7 +173,7 @@ def end_is(parser: StatementParser) -> Conditions:
     parser.accept("both", "all", "of")
     colour = parser.colour()
     parser.accept("in colour", "colour", "thing")
-    return tuple(end(word, Kind(colour)) for word in ends)
+    return tuple(end(word, statements.Kind(colour)) for word in ends)
 
 
 def ends_named(parser: StatementParser) -> list[str]:
@@ -195,10 +187,10 @@ def ends_named(parser: StatementParser) -> list[str]:
     return words
 
 
-def end(word: str, kind: Kind) -> Condition:
+def end(word: str, kind: statements.Kind) -> statements.Condition:
     if word in ("base", "top"):
-        return Has(replace(kind, location="bottom" if word == "base" else "peak"), SOME)
-    return Level(LEVELS[word], kind)
+        return statements.Has(replace(kind, location="bottom" if word == "base" else "peak"), SOME)
+    return statements.Level(LEVELS[word], kind)
 
 
 JOINTS = (
@@ -238,18 +230,18 @@ def counted(parser: StatementParser) -> Conditions:
     described = parser.attempt(lambda: of_all(parser))
     if described:
         how_many, general, kind = described
-        if how_many == NONE and number != Number("exactly", 1):
+        if how_many == NONE and number != statements.Number("exactly", 1):
             raise ParseFailure
-        return Has(general, number), Has(kind, how_many or number)
+        return statements.Has(general, number), statements.Has(kind, how_many or number)
     parser.at = start
     kind = parser.kind()
     if kind.location == "peak" and number.n > 1:
         raise ParseFailure
     parser.accept("each")
-    return (Has(kind, number),)
+    return (statements.Has(kind, number),)
 
 
-def of_all(parser: StatementParser) -> tuple[Number | None, Kind, Kind]:
+def of_all(parser: StatementParser) -> tuple[statements.Number | None, statements.Kind, statements.Kind]:
     """ "Items all of which are blue", "an item that is not blue": how many match, what is counted, and what matches."""
     shape = parser.shape()
     parser.accept("all")
@@ -260,13 +252,13 @@ def of_all(parser: StatementParser) -> tuple[Number | None, Kind, Kind]:
     narrowed = description(parser)
     if narrowed.location:
         raise ParseFailure
-    return NONE if denied else None, Kind(shape=shape), within(Kind(shape=shape), narrowed)
+    return NONE if denied else None, statements.Kind(shape=shape), within(statements.Kind(shape=shape), narrowed)
 
 
 def of_which(parser: StatementParser, previous: Conditions) -> Conditions:
     """ "(Three items) of which two are black and one is a circle"."""
     last = previous[0]
-    if not isinstance(last, Has) or last.number == NONE:
+    if not isinstance(last, statements.Has) or last.number == NONE:
         raise ParseFailure
     before = parser.words[parser.at - 1]
     which = parser.accept("of which", "where", "the")
@@ -276,7 +268,7 @@ def of_which(parser: StatementParser, previous: Conditions) -> Conditions:
     return more
 
 
-def part(parser: StatementParser, kind: Kind, *, named: bool = False) -> Conditions:
+def part(parser: StatementParser, kind: statements.Kind, *, named: bool = False) -> Conditions:
     """ "Two are black"; with `named` it must name the things: "one of which is black", "one is black"."""
     parser.accept("there is", "the")
     number = parser.number()
@@ -288,13 +280,13 @@ def part(parser: StatementParser, kind: Kind, *, named: bool = False) -> Conditi
         raise ParseFailure
     parser.accept("of", "in", "a", "both", "all")
     narrowed = description(parser)
-    return (Has(within(kind, narrowed), number),)
+    return (statements.Has(within(kind, narrowed), number),)
 
 
 def further_description(parser: StatementParser, previous: Conditions) -> Conditions:
     """ "(One item) and it is black"."""
     last = previous[-1]
-    if not isinstance(last, Has) or last.number == NONE:
+    if not isinstance(last, statements.Has) or last.number == NONE:
         raise ParseFailure
     if not parser.accept("it is", "they is all", "they is both", "they is", "all is", "the colour is", "both is"):
         parser.expect("is")
@@ -304,9 +296,9 @@ def further_description(parser: StatementParser, previous: Conditions) -> Condit
     if narrowed:
         raise ParseFailure
     kind = within(last.kind, description(parser))
-    if denied and last.number != Number("exactly", 1):
+    if denied and last.number != statements.Number("exactly", 1):
         raise ParseFailure
-    return (Has(kind, NONE if denied else last.number),)
+    return (statements.Has(kind, NONE if denied else last.number),)
 
 
 def upon_it(parser: StatementParser, previous: Conditions) -> Conditions:
@@ -316,9 +308,9 @@ def upon_it(parser: StatementParser, previous: Conditions) -> Conditions:
     kind = parser.kind()
     relation = RELATIONS[parser.expect(*RELATIONS)]
     parser.expect("it")
-    if not isinstance(last, Has) or number != SOME:
+    if not isinstance(last, statements.Has) or number != SOME:
         raise ParseFailure
-    return (Next(kind, relation, last.kind),)
+    return (statements.Next(kind, relation, last.kind),)
 
 
 FORMS = (
@@ -337,32 +329,34 @@ FORMS = (
 )
 
 
-ALL = Number("exactly", 3)
+ALL = statements.Number("exactly", 3)
 
 
-def ends_are(parser: StatementParser) -> Statement:
+def ends_are(parser: StatementParser) -> statements.Statement:
     """ "The second block from the base of a tower with four blocks is black"."""
     parser.accept("the")
     words = ends_named(parser)
     parser.expect("of")
     number, conditions = tower_named(parser)
     parser.expect("is")
-    kind = Kind(parser.colour())
-    return Boxes((*conditions, *(end(word, kind) for word in words)), number)
+    kind = statements.Kind(parser.colour())
+    return statements.Boxes((*conditions, *(end(word, kind) for word in words)), number)
 
 
-def tower_named(parser: StatementParser) -> tuple[Number, Conditions]:
+def tower_named(parser: StatementParser) -> tuple[statements.Number, Conditions]:
     number = ALL if parser.accept("all the 3", "all the", "all", "the 3") else parser.number()
     parser.expect("tower")
     height = (parser.number(), parser.expect("thing")) if parser.accept("with") else (None, "")
     parser.accept("from the base", "and")
-    return SOME if number is None else number, (Has(Kind(), height[0]),) if height[0] else ()
+    return SOME if number is None else number, (statements.Has(statements.Kind(), height[0]),) if height[0] else ()
 
 
-def towers_are(parser: StatementParser) -> Statement:
+def towers_are(parser: StatementParser) -> statements.Statement:
     """ "One of the three towers is blue", "two towers are yellow"."""
     number = ALL if parser.accept("all the 3", "all the", "all") else parser.number()
     parser.accept("of the 3", "of the")
     parser.expect("tower is")
-    kind = Kind(parser.colour())
-    return Boxes((Has(Kind(), SOME), Only(kind)), SOME if number is None else number)
+    kind = statements.Kind(parser.colour())
+    return statements.Boxes(
+        (statements.Has(statements.Kind(), SOME), statements.Only(kind)), SOME if number is None else number
+    )

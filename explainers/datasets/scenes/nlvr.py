@@ -22,24 +22,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from explainers.datasets.example import Example, InputImage
+from explainers.datasets.scenes import world
 from explainers.datasets.scenes.statement_parser import parse_statement
 from explainers.datasets.scenes.statements import CONTRADICTION, ENTAILMENT, Statement
-from explainers.datasets.scenes.world import (
-    BLOCK,
-    HEIGHT,
-    INKS,
-    LEFTS,
-    PAPER,
-    SHAPES,
-    SIDE,
-    SIZES,
-    STRIP,
-    WIDTH,
-    Pixels,
-    Scene,
-    Thing,
-    lid,
-)
 from explainers.errors import DataUnavailable
 
 SPLITS = ("train", "dev", "test")
@@ -142,35 +127,37 @@ def _rows(lines: Iterable[bytes], split: str, load_image: Callable[[str], InputI
         yield Example(text, label=label, image=load_image(image)), intended
 
 
-def recover_scene(pixels: Pixels) -> Scene | None:
+def recover_scene(pixels: world.Pixels) -> world.Scene | None:
     """The exact things of the image, or None if it is not an image of this kind."""
-    if pixels.shape != (HEIGHT, WIDTH, 3) or not _strips_are_there(pixels):
+    if pixels.shape != (world.HEIGHT, world.WIDTH, 3) or not _strips_are_there(pixels):
         return None
-    boxes = [pixels[:, left : left + SIDE] for left in LEFTS]
-    lids = [number for number, box in enumerate(boxes) if np.array_equal(box, lid())]
-    things: list[Thing] = []
+    boxes = [pixels[:, left : left + world.SIDE] for left in world.LEFTS]
+    lids = [number for number, box in enumerate(boxes) if np.array_equal(box, world.lid())]
+    things: list[world.Thing] = []
     for number, box in enumerate(boxes):
         in_box = [] if number in lids else _things_of(box, number)
         if in_box is None or len(lids) > 1:
             return None
         things += in_box
-    towers = bool(things) and all((thing.shape, thing.size, thing.left) == ("square", BLOCK, 40) for thing in things)
-    return Scene(tuple(things), towers, lids[0] if lids else None)
+    towers = bool(things) and all(
+        (thing.shape, thing.size, thing.left) == ("square", world.BLOCK, 40) for thing in things
+    )
+    return world.Scene(tuple(things), towers, lids[0] if lids else None)
 
 
-def _strips_are_there(pixels: Pixels) -> bool:
-    between = np.ones(WIDTH, bool)
-    for left in LEFTS:
-        between[left : left + SIDE] = False
-    return bool((pixels[:, between] == STRIP).all())
+def _strips_are_there(pixels: world.Pixels) -> bool:
+    between = np.ones(world.WIDTH, bool)
+    for left in world.LEFTS:
+        between[left : left + world.SIDE] = False
+    return bool((pixels[:, between] == world.STRIP).all())
 
 
-def _things_of(box: Pixels, number: int) -> list[Thing] | None:
+def _things_of(box: world.Pixels, number: int) -> list[world.Thing] | None:
     """The things of one box, or None if any ink belongs to none of them."""
     things = []
-    paper = (box == PAPER) | (box == STRIP)  # NLVR's black circles have a few grey pixels on their rim
+    paper = (box == world.PAPER) | (box == world.STRIP)  # NLVR's black circles have a few grey pixels on their rim
     unexplained = ~paper.all(axis=-1)  # (100, 100)
-    for colour, ink in INKS.items():
+    for colour, ink in world.INKS.items():
         mask = (box == ink).all(axis=-1)
         unexplained &= ~mask
         patches, _ = ndimage.label(mask)
@@ -179,7 +166,7 @@ def _things_of(box: Pixels, number: int) -> list[Thing] | None:
             if pieces is None:
                 return None
             for shape, size, left, top in pieces:
-                things.append(Thing(shape, colour, size, columns.start + left, rows.start + top, number))
+                things.append(world.Thing(shape, colour, size, columns.start + left, rows.start + top, number))
     if unexplained.any() or any(thing.left < 0 or thing.top < 0 for thing in things):
         return None
     return sorted(things, key=lambda thing: (thing.top, thing.left))
@@ -187,7 +174,7 @@ def _things_of(box: Pixels, number: int) -> list[Thing] | None:
 
 def pieces_of(patch: Mask) -> tuple[Piece, ...] | None:
     """The fewest shapes that make up a patch; places are from the patch's left upper corner."""
-    pairs = tuple(product(SHAPES, SIZES.values()))
+    pairs = tuple(product(world.SHAPES, world.SIZES.values()))
     alone = next((piece for pair in pairs for piece in _alone(patch, *pair)), None)
     if alone is not None:
         return (alone,)

@@ -21,19 +21,9 @@ from functools import lru_cache
 
 from explainers.datasets.entailment import ReasonTruth
 from explainers.datasets.example import Example, InputImage
+from explainers.datasets.scenes import statements
 from explainers.datasets.scenes.generator import QUALITIES
 from explainers.datasets.scenes.nlvr import recover_scene
-from explainers.datasets.scenes.statements import (
-    CONTRADICTION,
-    ENTAILMENT,
-    Condition,
-    Has,
-    Hues,
-    Kind,
-    Next,
-    Number,
-    Only,
-)
 from explainers.datasets.scenes.wording import NUMBERS, PLACES
 from explainers.datasets.scenes.world import BOXES, COLOURS, SHAPES, SIZES, Scene
 
@@ -42,10 +32,10 @@ from explainers.datasets.scenes.world import BOXES, COLOURS, SHAPES, SIZES, Scen
 class CountClaim:
     """ "There are two blue circles"; with `predicate` also "and each is (none is) small"."""
 
-    kind: Kind
+    kind: statements.Kind
     count: int
     seen: bool  # "can be seen": about what is not covered
-    predicate: Kind | None = None
+    predicate: statements.Kind | None = None
     denied: bool = False
 
 
@@ -53,9 +43,9 @@ class CountClaim:
 class ThingClaim:
     """ "A blue circle in the left box is (not) touching a wall"."""
 
-    kind: Kind
+    kind: statements.Kind
     box: int
-    predicate: Kind
+    predicate: statements.Kind
     denied: bool
 
 
@@ -63,7 +53,7 @@ class ThingClaim:
 class BoxesClaim:
     """ "The left and right boxes have …", "the left box does not have …", or, with no `boxes`, "no box has …"."""
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[statements.Condition, ...]
     boxes: tuple[int, ...]
     denied: bool = False
     seen: bool = False  # "no visible box"
@@ -85,7 +75,7 @@ class Reason:
     towers: bool
 
 
-AT_LEAST_ONE = Number("at least", 1)
+AT_LEAST_ONE = statements.Number("at least", 1)
 LOCATIONS = {words: name for name, words in PLACES.items()} | {
     "at the base of a tower": "bottom",
     "at the base": "bottom",
@@ -153,30 +143,30 @@ def _parsed_boxes(text: str) -> BoxesClaim | None:
     return BoxesClaim(tuple(condition for condition in conditions if condition), boxes, denied, bool(match["seen"]))
 
 
-def _condition(text: str) -> Condition | None:
+def _condition(text: str) -> statements.Condition | None:
     if text.startswith("only "):
         kind = _kind(text.removeprefix("only "))
-        return None if kind is None else Only(kind)
+        return None if kind is None else statements.Only(kind)
     if match := re.fullmatch(r"an? (.+) (above|below|to the left of|to the right of) an? (.+)", text):
         one, other = _kind(match[1]), _kind(match[3])
         relation = match[2].removeprefix("to the ").removesuffix(" of")
-        return None if one is None or other is None else Next(one, relation, other)
+        return None if one is None or other is None else statements.Next(one, relation, other)
     match = re.fullmatch(r"(?:(exactly|at least|at most) )?(\w+) (.+)", text)
     number = _number(match[2]) if match else None
     if match is None or (number is None and match[2] not in ("a", "an")):
         return None
-    bound = AT_LEAST_ONE if number is None else Number(match[1] or "exactly", number)
+    bound = AT_LEAST_ONE if number is None else statements.Number(match[1] or "exactly", number)
     if match[3] in ("colour", "colours"):
-        return Hues(bound)
+        return statements.Hues(bound)
     kind = _kind(match[3])
-    return None if kind is None else Has(kind, bound)
+    return None if kind is None else statements.Has(kind, bound)
 
 
 def _number(word: str) -> int | None:
     return NUMBERS.index(word) if word in NUMBERS else int(word) if word.isdecimal() else None
 
 
-def _kind(text: str) -> Kind | None:
+def _kind(text: str) -> statements.Kind | None:
     """ "Small blue squares not touching a wall"."""
     match = re.fullmatch(
         rf"(?:({'|'.join(SIZES)}) )?(?:({'|'.join(COLOURS)}) )?({'|'.join((*SHAPES, 'item', 'block'))})s?"
@@ -186,19 +176,19 @@ def _kind(text: str) -> Kind | None:
     if match is None:
         return None
     size, colour, noun, apart, location = match.groups()
-    return Kind(colour, noun if noun in SHAPES else None, size, LOCATIONS.get(location), bool(apart))
+    return statements.Kind(colour, noun if noun in SHAPES else None, size, LOCATIONS.get(location), bool(apart))
 
 
-def _predicate(text: str) -> Kind | None:
+def _predicate(text: str) -> statements.Kind | None:
     """ "Touching a wall", "a circle", "blue", "small"."""
     text = text.removeprefix("a ")
     if text in LOCATIONS or text.removeprefix("not ") in LOCATIONS:
-        return Kind(location=LOCATIONS[text.removeprefix("not ")], apart=text.startswith("not "))
+        return statements.Kind(location=LOCATIONS[text.removeprefix("not ")], apart=text.startswith("not "))
     if text in COLOURS:
-        return Kind(text)
+        return statements.Kind(text)
     if text in SIZES:
-        return Kind(size=text)
-    return Kind(shape=text) if text in SHAPES else None
+        return statements.Kind(size=text)
+    return statements.Kind(shape=text) if text in SHAPES else None
 
 
 COVERED = "it depends on what the covered box holds"
@@ -241,12 +231,12 @@ def reason_truth(reason: Reason, scene: Scene) -> ReasonTruth:
 def _count(claim: CountClaim, scene: Scene) -> ReasonTruth:
     matches = claim.kind.among(scene.visible(), scene)
     unknown = scene.covered is not None and not claim.seen
-    label = Number("exactly", claim.count).judge(len(matches), float("inf") if unknown else len(matches))
-    if label == CONTRADICTION:
+    label = statements.Number("exactly", claim.count).judge(len(matches), float("inf") if unknown else len(matches))
+    if label == statements.CONTRADICTION:
         return ReasonTruth(False, f"the image shows {len(matches)} of them")
     if claim.predicate is not None and any(claim.predicate.fits(match, scene) == claim.denied for match in matches):
         return ReasonTruth(False, f"not so for all {len(matches)} of them" if not claim.denied else "so for some")
-    certain = label == ENTAILMENT and not unknown
+    certain = label == statements.ENTAILMENT and not unknown
     return ReasonTruth(True if certain else None, "the image shows it" if certain else COVERED)
 
 
@@ -282,8 +272,10 @@ class Topic:
 
     claim: type[CountClaim | ThingClaim | BoxesClaim | QualityClaim]
     cover: bool  # whether a box is said to be covered
-    about: Kind | str | frozenset[Condition]  # the things counted or shown, the quality, or what boxes have
-    predicate: Kind | None = None  # what the things are said to be
+    about: (
+        statements.Kind | str | frozenset[statements.Condition]
+    )  # the things counted or shown, the quality, or what boxes have
+    predicate: statements.Kind | None = None  # what the things are said to be
     denied: bool = False
     boxes: frozenset[int] = frozenset()  # those that have it
 

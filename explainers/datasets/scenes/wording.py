@@ -8,23 +8,7 @@ import re
 import zlib
 from dataclasses import dataclass, replace
 
-from explainers.datasets.scenes.statements import (
-    CONTRADICTION,
-    NEUTRAL,
-    Boxes,
-    Condition,
-    Count,
-    Every,
-    Has,
-    Hues,
-    Judgement,
-    Kind,
-    Next,
-    Number,
-    Only,
-    Statement,
-    Unanswerable,
-)
+from explainers.datasets.scenes import statements
 from explainers.datasets.scenes.world import BOXES, COLOURS, SHAPES, SIZES, Scene, Thing
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
@@ -56,16 +40,16 @@ class WordedStatement:
         return zlib.crc32(self.form.encode()) % HELD_OUT == 0
 
 
-def put_into_words(statement: Statement, rng: random.Random, *, towers: bool) -> WordedStatement:
+def put_into_words(statement: statements.Statement, rng: random.Random, *, towers: bool) -> WordedStatement:
     phrasing = Phrasing(rng, towers)
     match statement:
-        case Count():
+        case statements.Count():
             marked = phrasing.count(statement)
-        case Boxes():
+        case statements.Boxes():
             marked = phrasing.boxes(statement)
-        case Every():
+        case statements.Every():
             marked = phrasing.every(statement)
-        case Unanswerable():
+        case statements.Unanswerable():
             marked = phrasing.unanswerable(statement)
     marked = marked[0].upper() + marked[1:] if rng.random() < 0.7 else marked
     return finished(marked + ("." if rng.random() < 0.6 else ""))
@@ -103,12 +87,12 @@ class Phrasing:
     def figure(self, n: int) -> str:
         return NUMBERS[n] if self.rng.random() < 0.6 else str(n)
 
-    def number(self, number: Number) -> tuple[str, bool]:
+    def number(self, number: statements.Number) -> tuple[str, bool]:
         """The words before a noun, and whether the noun is in the plural."""
         n = number.n
-        if number == Number("exactly", 0):
+        if number == statements.Number("exactly", 0):
             return "[no]", self.rng.random() < 0.5
-        if number == Number("at least", 1) and self.rng.random() < 0.7:
+        if number == statements.Number("at least", 1) and self.rng.random() < 0.7:
             return "a", False
         if number.how == "exactly":
             way = self.any("exactly {}", "exactly {}", "{}", "{}", "only {}")
@@ -122,7 +106,7 @@ class Phrasing:
                 return f"[{self.any('fewer', 'less')} than {self.figure(n + 1)}]", True
         return f"[{way.format(self.figure(n))}]", n != 1 or " or " in way
 
-    def noun(self, kind: Kind, plural: bool) -> str:
+    def noun(self, kind: statements.Kind, plural: bool) -> str:
         """ "[small] [blue] [squares]"."""
         sizes = {"big": ("big", "large"), "medium": ("medium", "medium sized"), "small": ("small",)}
         size = f"[{self.any(*sizes[kind.size])}] " if kind.size else ""
@@ -130,7 +114,7 @@ class Phrasing:
         bare = self.any("block", "block", "block", "square") if self.towers else self.any("item", "object")
         return f"{size}{colour}" + (f"[{kind.shape}{'s' * plural}]" if kind.shape else bare + "s" * plural)
 
-    def location(self, kind: Kind) -> str:
+    def location(self, kind: statements.Kind) -> str:
         """ " [touching] the [wall]"; empty if they may be anywhere."""
         if kind.location is None:
             return ""
@@ -148,13 +132,13 @@ class Phrasing:
         }
         return f" {touching}{self.any(*walls[kind.location])}"
 
-    def things(self, kind: Kind, number: Number) -> tuple[str, str, bool]:
+    def things(self, kind: statements.Kind, number: statements.Number) -> tuple[str, str, bool]:
         """How many of what, where, and whether it is more than one: "[two] [blue] [squares]", " in a [corner]"."""
         many, plural = self.number(number)
         noun = self.noun(kind, plural)
         return article(noun) if many == "a" else f"{many} {noun}", self.location(kind), plural
 
-    def count(self, statement: Count) -> str:
+    def count(self, statement: statements.Count) -> str:
         what, where, plural = self.things(statement.kind, statement.number)
         be = "are" if plural else "is"
         if where and not where.startswith(" as ") and self.rng.random() < 0.4:
@@ -172,18 +156,18 @@ class Phrasing:
             f"the boxes hold {what}{where}",
         )
 
-    def boxes(self, statement: Boxes) -> str:
+    def boxes(self, statement: statements.Boxes) -> str:
         one, many = ("tower", "towers") if self.towers else ("box", "boxes")
         if (
-            isinstance(statement.conditions[0], Next)
-            and statement.number == Number("at least", 1)
+            isinstance(statement.conditions[0], statements.Next)
+            and statement.number == statements.Number("at least", 1)
             and self.rng.random() < 0.6
         ):
             return self.any("there is {}", "there is {} in the picture", "one can see {}").format(
                 self.condition(statement.conditions[0])
             )
         what = " and ".join(map(self.condition, statement.conditions))
-        if statement.number == Number("exactly", 3):
+        if statement.number == statements.Number("exactly", 3):
             return self.any(
                 f"[each] {one} has {what}",
                 f"[every] {one} contains {what}",
@@ -192,7 +176,7 @@ class Phrasing:
                 f"[all] of the {many} contain {what}",
                 *([f"there is {what} in [each] {one}"] if what.startswith("a") else ()),
             )
-        if statement.number == Number("exactly", 0):
+        if statement.number == statements.Number("exactly", 0):
             return self.any(
                 f"[no] {one} has {what}", f"there is [no] {one} with {what}", f"[none] of the {many} has {what}"
             )
@@ -207,23 +191,23 @@ class Phrasing:
         ]
         return self.any(*ways, *([] if number == "a" else [f"{number} of the {many} {have} {what}"]))
 
-    def condition(self, condition: Condition) -> str:
-        if isinstance(condition, Has):
+    def condition(self, condition: statements.Condition) -> str:
+        if isinstance(condition, statements.Has):
             if self.towers and condition.kind.location and condition.kind.colour and self.rng.random() < 0.3:
                 return f"a [{condition.kind.colour}] [{'base' if condition.kind.location == 'bottom' else 'top'}]"
             what, where, _ = self.things(condition.kind, condition.number)
             return what + where.replace(" of a tower", "").replace(" of a box", "")
-        if isinstance(condition, Only):
+        if isinstance(condition, statements.Only):
             return f"[only] {self.noun(condition.kind, True)}"
-        if isinstance(condition, Hues):
+        if isinstance(condition, statements.Hues):
             number, plural = self.number(condition.number)
             different = self.any("", "[different] ")
-            return f"{self.noun(Kind(), True)} of {number} {different}[colour{'s' * plural}]"
-        if isinstance(condition, Next):
+            return f"{self.noun(statements.Kind(), True)} of {number} {different}[colour{'s' * plural}]"
+        if isinstance(condition, statements.Next):
             return self.pair(condition)
         raise TypeError(f"There are no words for {condition}.")
 
-    def pair(self, condition: Next) -> str:
+    def pair(self, condition: statements.Next) -> str:
         one, other = (article(self.noun(kind, False)) for kind in (condition.one, condition.other))
         ways = {
             "above": ("[above]", "[over]", "[on] [top] of") if self.towers else ("[above]", "[higher] than"),
@@ -233,7 +217,7 @@ class Phrasing:
         }
         return f"{one} {self.any(*ways[condition.relation])} {other}"
 
-    def every(self, statement: Every) -> str:
+    def every(self, statement: statements.Every) -> str:
         one, many = self.noun(statement.kind, False), self.noun(statement.kind, True)
         if statement.predicate.location:
             is_one = is_many = self.location(statement.predicate).strip()
@@ -252,7 +236,7 @@ class Phrasing:
             )
         return self.any(f"[not] [all] {many} are {is_many}", f"[not] [every] {one} is {is_one}")
 
-    def unanswerable(self, statement: Unanswerable) -> str:
+    def unanswerable(self, statement: statements.Unanswerable) -> str:
         one, many = self.noun(statement.kind, False), self.noun(replace(statement.kind, location=None), True)
         return self.any(
             f"there is {article(one)} that is [{statement.quality}]",
@@ -262,25 +246,31 @@ class Phrasing:
         )
 
 
-def reason(statement: Statement, judgement: Judgement, scene: Scene) -> str:
+def reason(statement: statements.Statement, judgement: statements.Judgement, scene: Scene) -> str:
     """Without a capital and a full stop, so that it can stand after "because"."""
-    if isinstance(statement, Unanswerable):
+    if isinstance(statement, statements.Unanswerable):
         return f"the picture does not show what is {statement.quality}"
     observed = _observation(statement, judgement, scene)
-    if judgement.label == NEUTRAL and scene.covered is not None:
+    if judgement.label == statements.NEUTRAL and scene.covered is not None:
         return f"the {BOXES[scene.covered]} box is covered and {observed}"
     return observed
 
 
-def _observation(statement: Count | Boxes | Every, judgement: Judgement, scene: Scene) -> str:
-    if isinstance(statement, Count):
+def _observation(
+    statement: statements.Count | statements.Boxes | statements.Every, judgement: statements.Judgement, scene: Scene
+) -> str:
+    if isinstance(statement, statements.Count):
         counted = things(statement.kind, judgement.count, scene.towers)
         return f"there {_be(judgement.count)} {counted}" if scene.covered is None else f"{counted} can be seen"
-    if isinstance(statement, Every):
+    if isinstance(statement, statements.Every):
         return _every(statement, judgement, scene)
     noun = "tower" if scene.towers else "box"
     what = " and ".join(_condition(condition, scene.towers) for condition in statement.conditions)
-    if statement.number == Number("exactly", 3) and judgement.label == CONTRADICTION and judgement.boxes:
+    if (
+        statement.number == statements.Number("exactly", 3)
+        and judgement.label == statements.CONTRADICTION
+        and judgement.boxes
+    ):
         return f"the {BOXES[judgement.boxes[0]]} {noun} does not have {what}"
     if not judgement.count:
         return f"no {'visible ' * (scene.covered is not None)}{noun} has {what}"
@@ -290,7 +280,7 @@ def _observation(statement: Count | Boxes | Every, judgement: Judgement, scene: 
     )  # fmt: skip
 
 
-def _every(statement: Every, judgement: Judgement, scene: Scene) -> str:
+def _every(statement: statements.Every, judgement: statements.Judgement, scene: Scene) -> str:
     predicate, denied = statement.predicate, statement.quantifier == "no"
     against = [thing for thing in judgement.things if predicate.fits(thing, scene) == denied]
     what = location(predicate, scene.towers) or (
@@ -305,43 +295,43 @@ def _every(statement: Every, judgement: Judgement, scene: Scene) -> str:
     return f"{there} and {'none is' if denied else 'each is'} {what}"
 
 
-def things(kind: Kind, count: int, towers: bool) -> str:
+def things(kind: statements.Kind, count: int, towers: bool) -> str:
     """ "two small blue squares touching the bottom"."""
     words = [NUMBERS[count] if count < len(NUMBERS) else str(count), kind.size, kind.colour]
     noun = (kind.shape or ("block" if towers else "item")) + "s" * (count != 1)
     return " ".join(word for word in (*words, noun, location(kind, towers)) if word)
 
 
-def location(kind: Kind, towers: bool) -> str:
+def location(kind: statements.Kind, towers: bool) -> str:
     if kind.location is None:
         return ""
     words = "at the base of a tower" if towers and kind.location == "bottom" else PLACES[kind.location]
     return f"{'not ' * kind.apart}{words}"
 
 
-def one(kind: Kind, thing: Thing, towers: bool) -> str:
+def one(kind: statements.Kind, thing: Thing, towers: bool) -> str:
     """ "a blue block at the base of a tower": how it looks, and where it must be to count."""
     noun = "block" if towers else thing.shape
     return f"a {thing.colour} {noun} {location(kind, towers)}".strip()
 
 
-def _condition(condition: Condition, towers: bool) -> str:
-    if isinstance(condition, Has):
+def _condition(condition: statements.Condition, towers: bool) -> str:
+    if isinstance(condition, statements.Has):
         kind, n = condition.kind, condition.number.n
         return f"{_bound(condition.number)}{things(kind, n, towers)}".replace(" of a tower", "")
-    if isinstance(condition, Only):
+    if isinstance(condition, statements.Only):
         return "only " + things(condition.kind, 2, towers).removeprefix("two ")
-    if isinstance(condition, Hues):
+    if isinstance(condition, statements.Hues):
         return f"{_bound(condition.number)}{NUMBERS[condition.number.n]} colour{'s' * (condition.number.n != 1)}"
-    if isinstance(condition, Next):
+    if isinstance(condition, statements.Next):
         names = [things(kind, 1, towers).replace("one ", "a ", 1) for kind in (condition.one, condition.other)]
         relation = condition.relation if condition.relation in ("above", "below") else f"to the {condition.relation} of"
         return f"{names[0]} {relation} {names[1]}"
     raise TypeError(condition)
 
 
-def _bound(number: Number) -> str:
-    return f"{number.how} " if number != Number("exactly", 0) else ""
+def _bound(number: statements.Number) -> str:
+    return f"{number.how} " if number != statements.Number("exactly", 0) else ""
 
 
 def _be(count: int) -> str:

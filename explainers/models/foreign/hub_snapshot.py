@@ -9,21 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from explainers.errors import ModelUnavailable
-from explainers.models.foreign.file_checks import (
-    INDEX,
-    MAX_FILE,
-    SHARD,
-    WEIGHTS,
-    check_model_bytes,
-    weight_files,
-)
+from explainers.models.foreign import file_checks
 from explainers.models.foreign.hub_transfer import DownloadSize, check_allowed, current_transfer, progress_bar
 from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
 
 HUB_VARIABLE = "CROSSLIGHT_HUB"
 ANSWER_SECONDS = 4.0  # until the hub answers a question; asked once, and then the cache is read
 HEAD = ("card.json", "head.safetensors")
-OTHERS = (*SETTINGS, *VOCABULARIES, "preprocessor_config.json", "processor_config.json", INDEX)
+OTHERS = (*SETTINGS, *VOCABULARIES, "preprocessor_config.json", "processor_config.json", file_checks.INDEX)
 
 
 def check_hub_allowed(identifier: str) -> None:
@@ -104,7 +97,7 @@ def complete_folder(name: str, *, weights: bool = True) -> Path | None:
     try:
         folder = _snapshot(identifier, revision or None, weights)
         if weights and not all((folder / part).is_file() for part in HEAD):
-            weight_files(identifier, folder)  # what is missing may not be known to the cache
+            file_checks.weight_files(identifier, folder)  # what is missing may not be known to the cache
         return folder
     except (ModelUnavailable, OSError, ValueError):
         return None
@@ -139,16 +132,20 @@ def _files_to_fetch(identifier: str, sizes: dict[str, int], weights: bool) -> li
     if set(HEAD) <= set(sizes) and "config.json" not in sizes:
         tensors, others = [HEAD[1]], [HEAD[0]]
     else:
-        shards = [size for size in sizes if SHARD.fullmatch(size)] if INDEX in sizes else []
-        tensors, others = [WEIGHTS] if WEIGHTS in sizes else shards, [other for other in OTHERS if other in sizes]
+        shards = [size for size in sizes if file_checks.SHARD.fullmatch(size)] if file_checks.INDEX in sizes else []
+        tensors, others = (
+            [file_checks.WEIGHTS] if file_checks.WEIGHTS in sizes else shards,
+            [other for other in OTHERS if other in sizes],
+        )
     if weights and not tensors:
         raise ModelUnavailable(
             f"{identifier} holds no .safetensors file; other weight formats can run code and are refused."
         )
-    check_model_bytes(identifier, sum(sizes[tensor] for tensor in tensors))
+    file_checks.check_model_bytes(identifier, sum(sizes[tensor] for tensor in tensors))
     for other in others:
-        if sizes[other] > MAX_FILE:
+        if sizes[other] > file_checks.MAX_FILE:
             raise ModelUnavailable(
-                f"{other} of {identifier!r} takes {sizes[other] >> 20:,} MB; at most {MAX_FILE >> 20} MB are read."
+                f"{other} of {identifier!r} takes {sizes[other] >> 20:,} MB; "
+                f"at most {file_checks.MAX_FILE >> 20} MB are read."
             )
     return [*(tensors if weights else ()), *others]

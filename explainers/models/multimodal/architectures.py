@@ -39,15 +39,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.models.multimodal.network import (
-    Block,
-    FusionNetwork,
-    FusionShape,
-    JointStates,
-    MultimodalBatch,
-    Stream,
-    multiplied,
-)
+from explainers.models.multimodal import network
 from explainers.models.multimodal.preprocessing import Preparation, Size, compared, preparation
 
 SMOOTH = 1e-8  # under the root: its slope at 0 would be infinite
@@ -71,9 +63,9 @@ class FactorisedBilinearPooling(nn.Module):
         return functional.normalize(z / (z.abs() + SMOOTH).sqrt(), dim=1)
 
 
-class Clip(FusionNetwork):
+class Clip(network.FusionNetwork):
     def __init__(
-        self, base_model: nn.Module, classes: int, shape: FusionShape, vision: nn.Module | None = None
+        self, base_model: nn.Module, classes: int, shape: network.FusionShape, vision: nn.Module | None = None
     ) -> None:
         super().__init__(base_model, classes, shape, vision)
         self.fusion = FactorisedBilinearPooling(self.config.projection_dim, shape.factors, shape.outputs)
@@ -89,7 +81,7 @@ class Clip(FusionNetwork):
         side = self.config.vision_config.patch_size
         return size[0] // side, size[1] // side
 
-    def features(self, batch: MultimodalBatch) -> Tensor:
+    def features(self, batch: network.MultimodalBatch) -> Tensor:
         clip = cast(Any, self.base_model)
         states = clip.text_model(input_ids=batch.ids, attention_mask=batch.attention.long()).last_hidden_state
         ends = batch.attention.sum(dim=1) - 1  # the end token, from which CLIP reads a text, whatever its id
@@ -98,21 +90,21 @@ class Clip(FusionNetwork):
         return torch.cat([text, image], dim=1)
 
     @property
-    def streams(self) -> tuple[Stream, ...]:
+    def streams(self) -> tuple[network.Stream, ...]:
         clip = cast(Any, self.base_model)
         return (
-            Stream(clip.text_model.encoder.layers, self.config.text_config, ("words",)),
-            Stream(clip.vision_model.encoder.layers, self.config.vision_config, ("other", "patches")),
+            network.Stream(clip.text_model.encoder.layers, self.config.text_config, ("words",)),
+            network.Stream(clip.vision_model.encoder.layers, self.config.vision_config, ("other", "patches")),
         )
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
         embeddings = cast(Any, self.base_model).vision_model.embeddings
-        with multiplied(self.table, words), multiplied(embeddings.patch_embedding, patches):
+        with network.multiplied(self.table, words), network.multiplied(embeddings.patch_embedding, patches):
             yield
 
 
-class Flava(FusionNetwork):
+class Flava(network.FusionNetwork):
     unused = ("pooler.",)
 
     def width(self) -> int:
@@ -126,35 +118,39 @@ class Flava(FusionNetwork):
         side = self.config.image_config.patch_size
         return size[0] // side, size[1] // side
 
-    def features(self, batch: MultimodalBatch) -> Tensor:
+    def features(self, batch: network.MultimodalBatch) -> Tensor:
         output: Tensor = self._run(batch).last_hidden_state
         return output[:, 0]
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
         embeddings = cast(Any, self.base_model).image_model.embeddings
-        with multiplied(self.table, words), multiplied(embeddings.patch_embeddings, patches):
+        with network.multiplied(self.table, words), network.multiplied(embeddings.patch_embeddings, patches):
             yield
 
     @property
-    def streams(self) -> tuple[Stream, ...]:
+    def streams(self) -> tuple[network.Stream, ...]:
         joint = cast(Any, self.base_model).multimodal_model
-        order: tuple[Block, ...] = ("other", "patches", "words")  # the image's token, and before it [CLS] where it is
-        front: tuple[Block, ...] = ("other",) if joint.use_cls_token else ()
-        return (Stream(joint.encoder.layer, self.config.multimodal_config, (*front, *order)),)
+        order: tuple[network.Block, ...] = (
+            "other",
+            "patches",
+            "words",
+        )  # the image's token, and before it [CLS] where it is
+        front: tuple[network.Block, ...] = ("other",) if joint.use_cls_token else ()
+        return (network.Stream(joint.encoder.layer, self.config.multimodal_config, (*front, *order)),)
 
-    def joint_states(self, batch: MultimodalBatch) -> JointStates:
+    def joint_states(self, batch: network.MultimodalBatch) -> network.JointStates:
         output = self._run(batch, output_attentions=True, output_hidden_states=True)
         text, whole = batch.ids.shape[1], output.hidden_states[0].shape[1]
         rows, columns = self.grid((batch.pixels.shape[2], batch.pixels.shape[3]))
-        return JointStates(
+        return network.JointStates(
             output.hidden_states,
             output.attentions,
             words=slice(whole - text, whole),
             patches=slice(whole - text - rows * columns, whole - text),
         )
 
-    def _run(self, batch: MultimodalBatch, **options: bool) -> Any:
+    def _run(self, batch: network.MultimodalBatch, **options: bool) -> Any:
         """Like FlavaModel, which does not return the joint attention; the states joined lack the last LayerNorm."""
         flava = cast(Any, self.base_model)
         text = flava.text_model(
@@ -170,15 +166,15 @@ class Flava(FusionNetwork):
         return flava.multimodal_model(tokens, attention_mask=attention, **options)
 
 
-class Vilt(FusionNetwork):
+class Vilt(network.FusionNetwork):
     drops = True
 
     @classmethod
     def from_vqa_model(cls, module: Any) -> "Vilt":
         """A ViltForQuestionAnswering: its own classifier is the head."""
-        network = cls(module.vilt, 1, FusionShape())
-        network.head = module.classifier
-        return network
+        vilt = cls(module.vilt, 1, network.FusionShape())
+        vilt.head = module.classifier
+        return vilt
 
     def width(self) -> int:
         return int(self.config.hidden_size)
@@ -198,26 +194,29 @@ class Vilt(FusionNetwork):
         side = self.config.patch_size
         return size[0] // side, size[1] // side
 
-    def features(self, batch: MultimodalBatch) -> Tensor:
+    def features(self, batch: network.MultimodalBatch) -> Tensor:
         output: Tensor = self._run(batch).pooler_output
         return output
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
         embeddings = cast(Any, self.base_model).embeddings
-        with multiplied(embeddings.text_embeddings, words), multiplied(embeddings.patch_embeddings, patches):
+        with (
+            network.multiplied(embeddings.text_embeddings, words),
+            network.multiplied(embeddings.patch_embeddings, patches),
+        ):
             yield
 
     @property
-    def streams(self) -> tuple[Stream, ...]:
-        return (Stream(cast(Any, self.base_model).encoder.layer, self.config, ("words", "other", "patches")),)
+    def streams(self) -> tuple[network.Stream, ...]:
+        return (network.Stream(cast(Any, self.base_model).encoder.layer, self.config, ("words", "other", "patches")),)
 
-    def joint_states(self, batch: MultimodalBatch) -> JointStates:
+    def joint_states(self, batch: network.MultimodalBatch) -> network.JointStates:
         output = self._run(batch, output_attentions=True, output_hidden_states=True)
         text, whole = batch.ids.shape[1], output.hidden_states[0].shape[1]
-        return JointStates(output.hidden_states, output.attentions, slice(0, text), slice(text + 1, whole))
+        return network.JointStates(output.hidden_states, output.attentions, slice(0, text), slice(text + 1, whole))
 
-    def _run(self, batch: MultimodalBatch, **options: bool) -> Any:
+    def _run(self, batch: network.MultimodalBatch, **options: bool) -> Any:
         patches = self._patches(batch.pixels)
         present = patches.new_ones(patches.shape[:2])
         if batch.kept is not None:
@@ -242,12 +241,12 @@ class Vilt(FusionNetwork):
         return torch.cat([token, (patches + positions).flatten(2).transpose(1, 2)], dim=1)
 
 
-class VisualBert(FusionNetwork):
+class VisualBert(network.FusionNetwork):
     drops = True
     needs_vision = True
 
     def __init__(
-        self, base_model: nn.Module, classes: int, shape: FusionShape, vision: nn.Module | None = None
+        self, base_model: nn.Module, classes: int, shape: network.FusionShape, vision: nn.Module | None = None
     ) -> None:
         if vision is None:
             raise ValueError("VisualBERT reads features of another model's image encoder.")
@@ -278,7 +277,7 @@ class VisualBert(FusionNetwork):
             self.grids[size] = cells.shape[2], cells.shape[3]
         return self.grids[size]
 
-    def features(self, batch: MultimodalBatch) -> Tensor:
+    def features(self, batch: network.MultimodalBatch) -> Tensor:
         output: Tensor = self._run(batch).pooler_output
         return output
 
@@ -292,21 +291,21 @@ class VisualBert(FusionNetwork):
                 "convolutional network. Choose mask, blur or delete."
             )
         with (
-            multiplied(cast(nn.Module, self.base_model.embeddings), words),
-            multiplied(below or self, patches),
+            network.multiplied(cast(nn.Module, self.base_model.embeddings), words),
+            network.multiplied(below or self, patches),
         ):
             yield
 
     @property
-    def streams(self) -> tuple[Stream, ...]:
-        return (Stream(cast(Any, self.base_model).encoder.layer, self.config, ("words", "patches")),)
+    def streams(self) -> tuple[network.Stream, ...]:
+        return (network.Stream(cast(Any, self.base_model).encoder.layer, self.config, ("words", "patches")),)
 
-    def joint_states(self, batch: MultimodalBatch) -> JointStates:
+    def joint_states(self, batch: network.MultimodalBatch) -> network.JointStates:
         output = self._run(batch, output_attentions=True, output_hidden_states=True)
         text, whole = batch.ids.shape[1], output.hidden_states[0].shape[1]
-        return JointStates(output.hidden_states, output.attentions, slice(0, text), slice(text, whole))
+        return network.JointStates(output.hidden_states, output.attentions, slice(0, text), slice(text, whole))
 
-    def _run(self, batch: MultimodalBatch, **options: bool) -> Any:
+    def _run(self, batch: network.MultimodalBatch, **options: bool) -> Any:
         regions = self.projection(self._map(batch.pixels).flatten(2).transpose(1, 2))  # (B, rows · columns, f)
         kept = regions.new_ones(regions.shape[:2]) if batch.kept is None else batch.kept.flatten(1).to(regions)
         return self.base_model(

@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
+from explainers.models import internals
 from explainers.models.batching import memory_errors
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.canvas import NO_OWNER, Canvas
@@ -29,29 +30,9 @@ from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Era
 from explainers.models.inputs.erasure import erased_inputs, nonzero_mask
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.inputs.requirements import EMPTY_TEXT, check_image
-from explainers.models.internals import (
-    Internals,
-    Record,
-    classifier_head,
-    forward_with_internals,
-    forward_with_soft_mask,
-    head_inputs,
-    hidden_size,
-    layer_count,
-    matrix_products,
-    record_projections,
-)
+from explainers.models.multimodal import positions
 from explainers.models.multimodal.blending import Blend, Grid, Patching, blend, painted, unit_areas, units
 from explainers.models.multimodal.network import FusionNetwork, JointStates, MultimodalBatch, blended
-from explainers.models.multimodal.positions import (
-    Changes,
-    UnitBatch,
-    joined,
-    position_states,
-    positions,
-    recorded_streams,
-    unit_batch,
-)
 from explainers.models.multimodal.preprocessing import Preparation, Size
 from explainers.models.states import States
 
@@ -96,14 +77,14 @@ class MultimodalModel(FrozenModel):
             raise ExplanationError(NO_JOINT_ATTENTION.format(self.name))
         return streams[0].config
 
-    def padded(self, encodings: Sequence[Encoding]) -> UnitBatch:
+    def padded(self, encodings: Sequence[Encoding]) -> positions.UnitBatch:
         """Positions of words and patches. Raises `ExplanationError` if the states of the layers cannot be read."""
         like = torch.zeros((), device=self.device)
         areas = [
             unit_areas(_canvas(encoding), self.preparation, self.network.grid(self.prepared_size(encoding)), like)
             for encoding in encodings
         ]
-        return unit_batch(self.network.streams, encodings, areas, self.pad_token, like)
+        return positions.unit_batch(self.network.streams, encodings, areas, self.pad_token, like)
 
     def with_patching(self, cutting: Patching) -> "MultimodalModel":
         """The same model with another patching."""
@@ -234,10 +215,10 @@ def _canvas(encoding: Encoding) -> Canvas:
     return encoding.canvas
 
 
-@head_inputs.register
+@internals.head_inputs.register
 def multimodal_head_inputs(model: MultimodalModel, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
     """Return c and the logits, as for text."""
-    classifier_head(model)  # raises where there is none
+    internals.classifier_head(model)  # raises where there is none
     return vectors(model, encodings)
 
 
@@ -268,66 +249,72 @@ def _features(model: MultimodalModel, batch: Sequence[Encoding]) -> Tensor:
         return model.network.features(prepared)
 
 
-@layer_count.register
+@internals.layer_count.register
 def multimodal_layer_count(model: MultimodalModel) -> int:
     """As for text; of streams with different numbers of layers the smallest."""
     return min(len(stream.layers) for stream in model.network.streams)
 
 
-@hidden_size.register
+@internals.hidden_size.register
 def multimodal_hidden_size(model: MultimodalModel) -> int:
     """As for text; of streams with different sizes the largest."""
     return max(int(stream.config.hidden_size) for stream in model.network.streams)
 
 
-@forward_with_soft_mask.register
+@internals.forward_with_soft_mask.register
 def multimodal_soft_mask(
-    model: MultimodalModel, batch: UnitBatch, mask: Tensor, replacement: Tensor | None = None
-) -> Internals:
+    model: MultimodalModel, batch: positions.UnitBatch, mask: Tensor, replacement: Tensor | None = None
+) -> internals.Internals:
     """As for text; patches are blended as pixels, as in `soft`."""
     if replacement is not None:
         raise ValueError("patches are replaced as pixels, not by embeddings")
     return multimodal_internals(model, batch, mask=mask)
 
 
-@forward_with_internals.register
+@internals.forward_with_internals.register
 def multimodal_internals(
     model: MultimodalModel,
-    batch: UnitBatch,
+    batch: positions.UnitBatch,
     *,
     embedding_output: Tensor | None = None,
     scale: Tensor | None = None,
     layer_output: tuple[int, Tensor] | None = None,
     mask: Tensor | None = None,
-) -> Internals:
+) -> internals.Internals:
     """As for text, for positions; `embedding_output` is the input of the layers in which words and patches meet, or of
     each stream's. `mask` (B, U) is that of `forward_with_soft_mask`."""
-    changes = Changes(mask, scale, embedding_output, layer_output)
+    changes = positions.Changes(mask, scale, embedding_output, layer_output)
     groups: dict[Size, list[int]] = {}
     for row, encoding in enumerate(batch.encodings):
         groups.setdefault(model.prepared_size(encoding), []).append(row)
-    return joined([_internals(model, batch, rows, changes.of(rows)) for rows in groups.values()], groups.values())
+    return positions.joined(
+        [_internals(model, batch, rows, changes.of(rows)) for rows in groups.values()], groups.values()
+    )
 
 
-def _internals(model: MultimodalModel, batch: UnitBatch, rows: Sequence[int], changes: Changes) -> Internals:
+def _internals(
+    model: MultimodalModel, batch: positions.UnitBatch, rows: Sequence[int], changes: positions.Changes
+) -> internals.Internals:
     """For rows of a batch whose images get one size."""
     encodings = [batch.encodings[row] for row in rows]
     streams, grid = model.network.streams, model.network.grid(model.prepared_size(encodings[0]))
-    places = positions(streams, batch, rows, grid)
-    record = Record()
+    places = positions.positions(streams, batch, rows, grid)
+    record = internals.Record()
     with ExitStack() as stack:
         if changes.is_empty:
             stack.enter_context(torch.no_grad())
         factors = None if changes.scale is None else places.factors(changes.scale, grid)
         prepared = stack.enter_context(_prepared_batch(model, encodings, changes.mask, factors))
-        records = stack.enter_context(recorded_streams(streams, places, changes))
+        records = stack.enter_context(positions.recorded_streams(streams, places, changes))
         if len(streams) == 1:  # else there is no attention between words and patches
             for layer in streams[0].layers:
-                record_projections(stack, model, record, layer)
-        stack.enter_context(matrix_products(model.device))
+                internals.record_projections(stack, model, record, layer)
+        stack.enter_context(internals.matrix_products(model.device))
         logits = model.network(prepared)
-    hidden = position_states(places, records, multimodal_hidden_size(model))
-    return Internals(logits, hidden, *(tuple(map(places.of, states)) for states in (record.queries, record.keys)))
+    hidden = positions.position_states(places, records, multimodal_hidden_size(model))
+    return internals.Internals(
+        logits, hidden, *(tuple(map(places.of, states)) for states in (record.queries, record.keys))
+    )
 
 
 @contextmanager

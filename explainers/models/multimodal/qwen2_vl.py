@@ -17,21 +17,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.models.multimodal.network import (
-    FusionNetwork,
-    JointStates,
-    MultimodalBatch,
-    Stream,
-    multiplied,
-    recorded,
-)
+from explainers.models.multimodal import network
 from explainers.models.multimodal.preprocessing import Preparation, Size, preparation
 
 PATCHES = 256  # at most
 LONGEST = 200  # the library's limit for length : width
 
 
-class Qwen2Vl(FusionNetwork):
+class Qwen2Vl(network.FusionNetwork):
     ends = True
     causal = True
 
@@ -57,7 +50,7 @@ class Qwen2Vl(FusionNetwork):
         side = self.config.vision_config.patch_size * self.config.vision_config.spatial_merge_size
         return size[0] // side, size[1] // side
 
-    def features(self, batch: MultimodalBatch) -> Tensor:
+    def features(self, batch: network.MultimodalBatch) -> Tensor:
         _, states, present = self._run(batch)
         if self.shape.reads == "mean":
             shares = present.to(states)[:, :, None]  # (B, T, 1)
@@ -69,24 +62,27 @@ class Qwen2Vl(FusionNetwork):
         merged = self.config.vision_config.spatial_merge_size**2  # embedded patches in a row are one of the model's
         scale = None if patches is None else patches.flatten(1).repeat_interleave(merged, dim=1)
         visual = cast(Any, self.base_model).visual
-        with multiplied(self.table, words), multiplied(visual.patch_embed, scale):
+        with network.multiplied(self.table, words), network.multiplied(visual.patch_embed, scale):
             yield
 
     @property
-    def streams(self) -> tuple[Stream, ...]:
+    def streams(self) -> tuple[network.Stream, ...]:
         layers = cast(Any, self.base_model).language_model.layers
-        return (Stream(layers, self.config.text_config, ("other", "patches", "other", "words")),)
+        return (network.Stream(layers, self.config.text_config, ("other", "patches", "other", "words")),)
 
-    def joint_states(self, batch: MultimodalBatch) -> JointStates:
+    def joint_states(self, batch: network.MultimodalBatch) -> network.JointStates:
         layers = cast(Any, self.base_model).language_model.layers
-        with recorded(layers) as hidden, recorded([layer.self_attn for layer in layers], output=1) as attentions:
+        with (
+            network.recorded(layers) as hidden,
+            network.recorded([layer.self_attn for layer in layers], output=1) as attentions,
+        ):
             tokens, states, present = self._run(batch)
         text, whole = batch.ids.shape[1], states.shape[1]
         reads = int(present.sum()) - 1 if self.shape.reads == "last" else None
         positions = slice(whole - text, whole), slice(1, whole - text - 1)
-        return JointStates((tokens, *hidden), tuple(attentions), *positions, reads)
+        return network.JointStates((tokens, *hidden), tuple(attentions), *positions, reads)
 
-    def _run(self, batch: MultimodalBatch) -> tuple[Tensor, Tensor, Tensor]:
+    def _run(self, batch: network.MultimodalBatch) -> tuple[Tensor, Tensor, Tensor]:
         """Embeddings and last hidden states, (B, T, d), and which of them are tokens rather than padding, (B, T)."""
         model, config = cast(Any, self.base_model), self.config
         pixels, sizes = self._cut(batch.pixels)

@@ -22,17 +22,11 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.bundle_cards import BUNDLES, CARD
 from explainers.models.foreign.process_limits import can_fork
 from explainers.models.frozen_model import Floats
+from explainers.models.scenes import samples
 from explainers.models.scenes.bundle import WORDS, load_bundle
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.network import configured, train_tokenizer
 from explainers.models.scenes.recipe import SceneModelRecipe
-from explainers.models.scenes.samples import (
-    SceneSample,
-    Sources,
-    generate_sentences,
-    item_sample,
-    row_sample,
-)
 from explainers.models.scenes.training import (
     CHECKPOINT,
     WEIGHTS,
@@ -83,12 +77,12 @@ def make_scenes(data: Path | None, recipe: SceneModelRecipe, out: Path | None, *
     if resume:
         training = resume_training(recipe)
     else:
-        tokenizer = train_tokenizer([*generate_sentences(20_000, VOCABULARY_SEED), *(row[0] for row in rows)])
+        tokenizer = train_tokenizer([*samples.generate_sentences(20_000, VOCABULARY_SEED), *(row[0] for row in rows)])
         tokenizer.save(str(WORK / WORDS))
         (WORK / LOG).unlink(missing_ok=True)
         training = SceneTraining(tokenizer, len(LABELS), recipe, WORK)
     with (WORK / LOG).open("a", encoding="utf-8") as log:
-        for line in train(training, Sources(rows, bank), monitored_samples(human)):
+        for line in train(training, samples.Sources(rows, bank), monitored_samples(human)):
             print(json.dumps(line), file=log, flush=True)
     return write_bundle(human, recipe, folder, {"rows": len(rows), "understood": len(bank)})
 
@@ -100,9 +94,9 @@ def resume_training(recipe: SceneModelRecipe) -> SceneTraining:
     return training
 
 
-def monitored_samples(human: nlvr.Nlvr) -> dict[str, Sequence[SceneSample]]:
-    held_out = [item_sample(item) for item in islice(generate_items(MONITOR_SEED, held_out=True), 600)]
-    dev = [row_sample(row.text, row.label or 0, row.image.pixels()) for row in human.dev if row.image]
+def monitored_samples(human: nlvr.Nlvr) -> dict[str, Sequence[samples.SceneSample]]:
+    held_out = [samples.item_sample(item) for item in islice(generate_items(MONITOR_SEED, held_out=True), 600)]
+    dev = [samples.row_sample(row.text, row.label or 0, row.image.pixels()) for row in human.dev if row.image]
     return {"unseen_wording": held_out, "nlvr_dev": dev}
 
 

@@ -29,18 +29,7 @@ from torch.utils.data import Dataset
 from explainers.datasets.scenes.generator import Bank, SceneItem, generate_items
 from explainers.datasets.scenes.statements import Boxes, Count, Every, Hues, Kind, Level, Next, Unanswerable, Within
 from explainers.datasets.scenes.world import COLOURS, INKS, LEFTS, PAPER, SHAPES, SIDE, SIZES, Thing, box_frame, draw
-from explainers.models.scenes.network import (
-    COLUMNS,
-    MASK,
-    PAD,
-    PATCH,
-    PATCH_ID,
-    PATCHES,
-    ROWS,
-    framed,
-    scaled,
-    split_patches,
-)
+from explainers.models.scenes import network
 from explainers.models.scenes.recipe import SceneModelRecipe
 
 UNKNOWN = -100  # as in torch: no loss here
@@ -67,7 +56,7 @@ class AuxiliaryTargets:
 
 
 def unknown(*shape: int) -> Integers:
-    return np.full((PATCHES, *shape), UNKNOWN)
+    return np.full((network.PATCHES, *shape), UNKNOWN)
 
 
 NO_TARGETS = AuxiliaryTargets(unknown(HOLDS), unknown(2), unknown(), unknown(), unknown(), UNKNOWN, UNKNOWN, UNKNOWN)
@@ -81,7 +70,7 @@ def auxiliary_targets(item: SceneItem) -> AuxiliaryTargets:
         quantifier, n, count = QUANTIFIERS.index(statement.quantifier), UNKNOWN, item.judgement.count
     else:
         quantifier, n, count = QUANTIFIERS.index(statement.number.how), statement.number.n, item.judgement.count
-    matters = np.zeros((ROWS, COLUMNS), np.int64)
+    matters = np.zeros((network.ROWS, network.COLUMNS), np.int64)
     for box in item.evidence.boxes:
         matters[tiles(box)] = 1
     number, good = box_targets(item)
@@ -96,20 +85,24 @@ def tiles(box: tuple[int, int, int, int]) -> tuple[slice, slice]:
     left, top, right, bottom = box
     number = max(square for square, start in enumerate(LEFTS) if start <= left)
     first, last = left - LEFTS[number], right - LEFTS[number]
-    offset = number * SIDE // PATCH
-    return slice(top // PATCH, -(-bottom // PATCH)), slice(offset + first // PATCH, offset - (-last // PATCH))
+    offset = number * SIDE // network.PATCH
+    return slice(top // network.PATCH, -(-bottom // network.PATCH)), slice(
+        offset + first // network.PATCH, offset - (-last // network.PATCH)
+    )
 
 
 def patch_of(thing: Thing) -> int:
     """The number of the patch that holds the thing's centre."""
     half = thing.size // 2
-    return (thing.top + half) // PATCH * COLUMNS + (thing.box * SIDE + thing.left + half) // PATCH
+    return (thing.top + half) // network.PATCH * network.COLUMNS + (
+        thing.box * SIDE + thing.left + half
+    ) // network.PATCH
 
 
 def holds(item: SceneItem) -> Integers:
-    targets = np.zeros((PATCHES, HOLDS), np.int64)
+    targets = np.zeros((network.PATCHES, HOLDS), np.int64)
     if item.scene.covered is not None:
-        targets.reshape(ROWS, COLUMNS, HOLDS)[(*tiles(box_frame(item.scene.covered)), COVERED)] = 1
+        targets.reshape(network.ROWS, network.COLUMNS, HOLDS)[(*tiles(box_frame(item.scene.covered)), COVERED)] = 1
     for thing in item.scene.visible():
         kind = COLOURS.index(thing.colour) * 9 + SHAPES.index(thing.shape) * 3
         targets[patch_of(thing), kind + tuple(SIZES.values()).index(thing.size)] = 1
@@ -146,7 +139,7 @@ def fits(item: SceneItem) -> Integers:
 
 def box_targets(item: SceneItem) -> tuple[Integers, Integers]:
     """`number` and `good` of each patch."""
-    numbers, goods = (np.full((ROWS, 3, COLUMNS // 3), UNKNOWN) for _ in range(2))
+    numbers, goods = (np.full((network.ROWS, 3, network.COLUMNS // 3), UNKNOWN) for _ in range(2))
     statement, named = item.statement, kinds(item)
     conditions = statement.conditions if isinstance(statement, Boxes) else ()
     for box in range(3):
@@ -191,14 +184,14 @@ class Sources:
 
 
 def item_sample(item: SceneItem) -> SceneSample:
-    return SceneSample(item.wording.text, split_patches(draw(item.scene)), item.label, auxiliary_targets(item))
+    return SceneSample(item.wording.text, network.split_patches(draw(item.scene)), item.label, auxiliary_targets(item))
 
 
 def row_sample(text: str, label: int, pixels: NDArray[np.uint8], rng: random.Random | None = None) -> SceneSample:
     """One of NLVR's rows, augmented if `rng` is given."""
     if rng is not None:
         text, pixels = augmented(text, pixels, rng)
-    return SceneSample(text, split_patches(pixels), label, NO_TARGETS)
+    return SceneSample(text, network.split_patches(pixels), label, NO_TARGETS)
 
 
 def augmented(text: str, pixels: NDArray[np.uint8], rng: random.Random) -> tuple[str, NDArray[np.uint8]]:
@@ -253,15 +246,15 @@ class SceneBatch:
 
 def collate(samples: Sequence[SceneSample], tokenizer: Tokenizer, kept: Sequence[NDArray[np.int64]] = ()) -> SceneBatch:
     """`kept` are the numbers of each sample's patches that are read; by default all."""
-    patches = [torch.from_numpy(array) for array in kept] or [torch.arange(PATCHES)] * len(samples)
+    patches = [torch.from_numpy(array) for array in kept] or [torch.arange(network.PATCHES)] * len(samples)
     numbers = nn.utils.rnn.pad_sequence(patches, batch_first=True)  # (B, P)
     most = numbers.shape[1]
     real = torch.arange(most) < torch.tensor([len(patch) for patch in patches])[:, None]
     sentences = tokenizer.encode_batch([sample.text for sample in samples], add_special_tokens=False)
-    rows = [framed(sentence.ids, most) for sentence in sentences]
-    ids = nn.utils.rnn.pad_sequence([torch.tensor(row[0]) for row in rows], batch_first=True, padding_value=PAD)
+    rows = [network.framed(sentence.ids, most) for sentence in sentences]
+    ids = nn.utils.rnn.pad_sequence([torch.tensor(row[0]) for row in rows], batch_first=True, padding_value=network.PAD)
     segments = nn.utils.rnn.pad_sequence([torch.tensor(row[1]) for row in rows], batch_first=True)
-    attention = (ids != PAD).long()
+    attention = (ids != network.PAD).long()
     attention[:, 1 : most + 1] = real.long()
     each_row = torch.arange(len(samples))[:, None]
 
@@ -270,15 +263,15 @@ def collate(samples: Sequence[SceneSample], tokenizer: Tokenizer, kept: Sequence
         return values.where(real.view(*real.shape, *[1] * (values.ndim - 2)), UNKNOWN)
 
     raw = np.stack([sample.patches for sample in samples])  # (B, 48, 1875)
-    lines = raw.reshape(len(samples), -1, 3 * PATCH).sum(1, dtype=np.uint32)  # (B, 75)
-    means = lines.reshape(len(samples), PATCH, 3).sum(1) / (PATCHES * PATCH**2)  # (B, 3)
+    lines = raw.reshape(len(samples), -1, 3 * network.PATCH).sum(1, dtype=np.uint32)  # (B, 75)
+    means = lines.reshape(len(samples), network.PATCH, 3).sum(1) / (network.PATCHES * network.PATCH**2)  # (B, 3)
     return SceneBatch(
         ids,
         segments,
         attention,
-        scaled(raw[each_row.numpy(), numbers.numpy()]),
+        network.scaled(raw[each_row.numpy(), numbers.numpy()]),
         numbers,
-        scaled(np.tile(means, PATCH**2))[:, None],
+        network.scaled(np.tile(means, network.PATCH**2))[:, None],
         torch.tensor([sample.label for sample in samples]),
         *map(target, ("holds", "fits", "number", "good", "matters")),
         *(torch.tensor([getattr(sample.targets, name) for sample in samples]) for name in ("count", "quantifier", "n")),
@@ -292,7 +285,7 @@ def kept_patches(
     kept = []
     for sample in samples:
         empty = (sample.patches == PAPER[0]).all(1) & (generator.random() < recipe.thinned)
-        kept.append(np.flatnonzero(~empty | (generator.random(PATCHES) >= recipe.left_out)))
+        kept.append(np.flatnonzero(~empty | (generator.random(network.PATCHES) >= recipe.left_out)))
     return kept
 
 
@@ -302,11 +295,11 @@ def erase_units(batch: SceneBatch, recipe: SceneModelRecipe, generator: torch.Ge
     rows = len(batch.ids)
     chosen = torch.rand(rows, 1, generator=generator) < recipe.erased
     shares = torch.rand(2, rows, 1, generator=generator) * recipe.most_erased * chosen
-    masked = (torch.rand(batch.ids.shape, generator=generator) < shares[0]) & (batch.ids > PATCH_ID)
+    masked = (torch.rand(batch.ids.shape, generator=generator) < shares[0]) & (batch.ids > network.PATCH_ID)
     blank = (torch.rand(batch.numbers.shape, generator=generator) < shares[1])[:, :, None]
     return replace(
         batch,
-        ids=batch.ids.where(~masked, MASK),
+        ids=batch.ids.where(~masked, network.MASK),
         patches=torch.where(blank, batch.means, batch.patches),
         holds=batch.holds.where(~blank, UNKNOWN),
         fits=batch.fits.where(~blank, UNKNOWN),

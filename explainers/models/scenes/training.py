@@ -32,31 +32,20 @@ from torch.utils.data import DataLoader
 
 from explainers.errors import ExplanationError
 from explainers.models.optimisation import clipped_step, computes_in_bfloat16, load_checkpoint
+from explainers.models.scenes import samples
 from explainers.models.scenes.network import SceneNetwork
 from explainers.models.scenes.recipe import SceneModelRecipe
-from explainers.models.scenes.samples import (
-    CROWD,
-    HOLDS,
-    MOST,
-    QUANTIFIERS,
-    UNKNOWN,
-    Curriculum,
-    SceneBatch,
-    SceneSample,
-    Sources,
-    collate,
-)
 
 
 def class_loss(scores: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy over the last dimension where the target is known; 0 if none is."""
-    valid = targets != UNKNOWN
+    valid = targets != samples.UNKNOWN
     return cross_entropy(scores[valid].float(), targets[valid]) if valid.any() else scores.sum().float() * 0
 
 
 def binary_loss(scores: Tensor, targets: Tensor) -> Tensor:
     """The same for binary targets."""
-    valid = targets != UNKNOWN
+    valid = targets != samples.UNKNOWN
     positive = targets[valid].float()
     return (
         binary_cross_entropy_with_logits(scores[valid].float(), positive) if valid.any() else scores.sum().float() * 0
@@ -70,11 +59,13 @@ class MultiTaskNetwork(nn.Module):
         super().__init__()
         width = network.base_model.config.hidden_size
         self.network = network
-        self.holds, self.fits = nn.Linear(width, HOLDS), nn.Linear(width, 2 * (CROWD + 1))
-        self.number, self.good, self.matters = nn.Linear(width, MOST), nn.Linear(width, 1), nn.Linear(width, 1)
-        self.count, self.quantifier, self.n = (nn.Linear(width, size) for size in (MOST, len(QUANTIFIERS), MOST))
+        self.holds, self.fits = nn.Linear(width, samples.HOLDS), nn.Linear(width, 2 * (samples.CROWD + 1))
+        self.number, self.good, self.matters = nn.Linear(width, samples.MOST), nn.Linear(width, 1), nn.Linear(width, 1)
+        self.count, self.quantifier, self.n = (
+            nn.Linear(width, size) for size in (samples.MOST, len(samples.QUANTIFIERS), samples.MOST)
+        )
 
-    def forward(self, batch: SceneBatch, smoothing: float) -> Tensor:
+    def forward(self, batch: samples.SceneBatch, smoothing: float) -> Tensor:
         """(7,): the losses of label, what patches hold, what fits, boxes, what matters, the count, the quantifier."""
         network = self.network
         embeds = network.embeds(batch.ids, batch.patches.to(network.place.weight.dtype), batch.numbers)
@@ -82,13 +73,13 @@ class MultiTaskNetwork(nn.Module):
         hidden = [state[:, 1 : batch.patches.shape[1] + 1] for state in output.hidden_states]
         present = batch.attention[:, :, None].to(embeds.dtype)
         c = (output.last_hidden_state * present).sum(1) / present.sum(1)
-        fits = self.fits(hidden[4]).unflatten(-1, (2, CROWD + 1))
+        fits = self.fits(hidden[4]).unflatten(-1, (2, samples.CROWD + 1))
         boxes = class_loss(self.number(hidden[5]), batch.number) + binary_loss(self.good(hidden[5])[..., 0], batch.good)
         quantifier = class_loss(self.quantifier(c), batch.quantifiers) + class_loss(self.n(c), batch.n)
         return torch.stack(
             [
                 cross_entropy(network.head(c).float(), batch.labels, label_smoothing=smoothing),
-                binary_loss(self.holds(hidden[2]), batch.holds) * HOLDS,
+                binary_loss(self.holds(hidden[2]), batch.holds) * samples.HOLDS,
                 class_loss(fits, batch.fits),
                 boxes / 2,
                 binary_loss(self.matters(hidden[6])[..., 0], batch.matters) / 2,
@@ -102,7 +93,9 @@ RENDEZVOUS = "meeting"  # the file through which they connect
 TIMEOUT = timedelta(minutes=10)  # for the other process
 
 
-def connected_batches(curriculum: Curriculum, steps: range, folder: Path) -> Generator[Sequence[SceneBatch]]:
+def connected_batches(
+    curriculum: samples.Curriculum, steps: range, folder: Path
+) -> Generator[Sequence[samples.SceneBatch]]:
     """The batches of these steps; meanwhile this process has one thread and is connected with the other one.
 
     Raises `RuntimeError` if the connection is lost.
@@ -148,7 +141,7 @@ class SceneTraining:
             for optimiser in self.optimisers
         )
 
-    def step(self, batches: Sequence[SceneBatch]) -> Tensor:
+    def step(self, batches: Sequence[samples.SceneBatch]) -> Tensor:
         """(7,): the losses, computed with weights of 16 bits where the processor is quick with them; the step changes
         those of 32 bits."""
         self.learner.train()
@@ -201,15 +194,18 @@ class SceneTraining:
         self.done = kept["done"]
 
 
-def run_helper(training: SceneTraining, sources: Sources, steps: range) -> None:
+def run_helper(training: SceneTraining, sources: samples.Sources, steps: range) -> None:
     """The same training in a second process: both step by the summed gradients, so their weights stay equal."""
-    curriculum = Curriculum(sources, training.tokenizer, training.recipe, part=1)
+    curriculum = samples.Curriculum(sources, training.tokenizer, training.recipe, part=1)
     for batches in connected_batches(curriculum, steps, training.folder):
         training.step(batches)
 
 
 def train(
-    training: SceneTraining, sources: Sources, monitored: dict[str, Sequence[SceneSample]], until: int | None = None
+    training: SceneTraining,
+    sources: samples.Sources,
+    monitored: dict[str, Sequence[samples.SceneSample]],
+    until: int | None = None,
 ) -> Iterator[dict[str, object]]:
     """Yields an entry for the log after every `EVERY` steps, every tenth with accuracies on `monitored`."""
     recipe, started, losses = training.recipe, time.perf_counter(), []
@@ -219,7 +215,7 @@ def train(
     helper = multiprocessing.get_context("fork").Process(target=run_helper, args=(training, sources, steps))
     helper.start()
     try:
-        curriculum = Curriculum(sources, training.tokenizer, recipe, part=0)
+        curriculum = samples.Curriculum(sources, training.tokenizer, recipe, part=0)
         with closing(connected_batches(curriculum, steps, training.folder)) as shared:
             for batches in shared:
                 losses.append(training.step(batches))
@@ -235,7 +231,7 @@ def train(
 
 
 def log_entry(
-    training: SceneTraining, losses: Sequence[Tensor], monitored: dict[str, Sequence[SceneSample]]
+    training: SceneTraining, losses: Sequence[Tensor], monitored: dict[str, Sequence[samples.SceneSample]]
 ) -> dict[str, object]:
     """The mean losses since the last entry, every tenth time with the accuracies."""
     entry: dict[str, object] = {
@@ -247,12 +243,12 @@ def log_entry(
     return entry
 
 
-def sample_accuracy(training: SceneTraining, samples: Sequence[SceneSample]) -> float:
+def sample_accuracy(training: SceneTraining, held_out: Sequence[samples.SceneSample]) -> float:
     """The accuracy of the averaged weights."""
     network, hits = cast(SceneNetwork, training.average.module.eval()), 0
     with torch.inference_mode():
-        for start in range(0, len(samples), 64):
-            batch = collate(samples[start : start + 64], training.tokenizer)
+        for start in range(0, len(held_out), 64):
+            batch = samples.collate(held_out[start : start + 64], training.tokenizer)
             logits = network(inputs_embeds=network.embeds(batch.ids, batch.patches, batch.numbers), **batch.inputs)
             hits += int((logits.argmax(-1) == batch.labels).sum())
-    return round(hits / len(samples), 4)
+    return round(hits / len(held_out), 4)

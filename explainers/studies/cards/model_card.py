@@ -19,14 +19,7 @@ from typing import Any
 
 from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card
-from explainers.report.evaluation_tables import (
-    EVALUATION,
-    NOTE,
-    evaluation_markdown,
-    evidence_cells,
-    evidence_markdown,
-    row_name,
-)
+from explainers.report import evaluation_tables
 from explainers.report.narrator_overview import narrator_evaluation
 from explainers.report.quantities import CONSISTENCY, SIMULATABILITY
 from explainers.report.tables import Table, TableColumn, as_percent, command_block, key_column, markdown_table
@@ -99,7 +92,7 @@ def _recipes(folder: Path) -> dict[str, Mapping[str, Any]]:
 def _measured(folder: Path) -> dict[str, dict[str, float]]:
     """Map each method id to the criteria that were measured."""
     values: dict[str, dict[str, float]] = {}
-    for row in _rows(folder / EVALUATION):
+    for row in _rows(folder / evaluation_tables.EVALUATION):
         if row["erasure"] == ERASURE:
             values.setdefault(row["method"], {}).update(comp=row["aopc_c"]["mean"], suff=row["aopc_s"]["mean"])
     for row in _rows(folder / CONSISTENCY):
@@ -158,7 +151,7 @@ def model_card(folder: Path) -> str:
         *_accuracy(card),
         *_training(card),
         "## Faithfulness",
-        *_faithfulness(folder / EVALUATION),
+        *_faithfulness(folder / evaluation_tables.EVALUATION),
         *_published_metrics(folder / PUBLISHED_METRICS),
         *_consistency(folder / CONSISTENCY),
         *_simulatability(folder / SIMULATABILITY),
@@ -295,21 +288,26 @@ def _faithfulness(path: Path) -> Iterator[str]:
     rows, data = table["rows"], table["data"]
     erasures = tuple(dict.fromkeys(row["erasure"] for row in rows))
     yield command_block(table["command"])
-    yield f"{data['texts']:,} inputs of the split `{data['split']}`, taken at random (seed {data['seed']}). {NOTE}"
+    yield (
+        f"{data['texts']:,} inputs of the split `{data['split']}`, taken at random (seed {data['seed']}). "
+        f"{evaluation_tables.NOTE}"
+    )
     if table.get("sensitive"):
         yield f"AvgSen was measured on {table['sensitive']} inputs."
     fewer = [row for row in rows if row["erasure"] == erasures[0] and row["texts"] < data["texts"]]
     if fewer:
         yield (
-            "Measured on fewer inputs: " + ", ".join(f"{row_name(row['method'])} {row['texts']}" for row in fewer) + "."
+            "Measured on fewer inputs: "
+            + ", ".join(f"{evaluation_tables.row_name(row['method'])} {row['texts']}" for row in fewer)
+            + "."
         )
     for erasure in erasures:
         yield f"### Scored with the operator `{erasure}`"
-        yield evaluation_markdown(rows, erasure)
-    if evidence_cells(rows, erasures[0]):
+        yield evaluation_tables.evaluation_markdown(rows, erasure)
+    if evaluation_tables.evidence_cells(rows, erasures[0]):
         yield "### Known evidence"
         yield EVIDENCE_NOTE.format(counts=_evidence_counts(rows))
-        yield evidence_markdown(rows, erasures[0])
+        yield evaluation_tables.evidence_markdown(rows, erasures[0])
 
 
 def _evidence_counts(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -5,36 +5,7 @@ from collections.abc import Callable
 import typer
 
 from explainers.studies.cards.command import cards_command
-from explainers.studies.commands.data_sets import (
-    consistency_command,
-    plausibility_command,
-    published_metrics_command,
-    simulatability_command,
-)
-from explainers.studies.commands.methods import (
-    ablate_command,
-    equal_calls_command,
-    identifiability_command,
-    peers_command,
-    planted_measure_command,
-    planted_table_command,
-    sampling_command,
-    tune_command,
-)
-from explainers.studies.commands.models import (
-    answers_command,
-    architectures_command,
-    attention_command,
-    masking_command,
-    papers_measure_command,
-    papers_table_command,
-)
-from explainers.studies.commands.narratives import (
-    narratives_command,
-    readings_draw_command,
-    readings_table_command,
-    reliability_command,
-)
+from explainers.studies.commands import data_sets, methods, models, narratives
 from explainers.studies.completion.command import completion_command, completion_train_command
 from explainers.studies.long_texts import long_texts_command
 from explainers.studies.set_cost import set_cost_command
@@ -42,36 +13,36 @@ from explainers.studies.speed.command import sizes_command, speed_command
 from explainers.studies.stored_results import stored_results_command
 
 STUDIES: dict[str, Callable[..., None]] = {
-    "ablate": ablate_command,
-    "answers": answers_command,
-    "architectures": architectures_command,
-    "attention": attention_command,
+    "ablate": methods.ablate_command,
+    "answers": models.answers_command,
+    "architectures": models.architectures_command,
+    "attention": models.attention_command,
     "cards": cards_command,
-    "consistency": consistency_command,
-    "equal-calls": equal_calls_command,
-    "identifiability": identifiability_command,
+    "consistency": data_sets.consistency_command,
+    "equal-calls": methods.equal_calls_command,
+    "identifiability": methods.identifiability_command,
     "long-texts": long_texts_command,
-    "masking": masking_command,
+    "masking": models.masking_command,
     "completion": completion_command,
     "completion-train": completion_train_command,
-    "narratives": narratives_command,
-    "papers-measure": papers_measure_command,
-    "papers-table": papers_table_command,
-    "peers": peers_command,
-    "planted-measure": planted_measure_command,
-    "planted-table": planted_table_command,
-    "plausibility": plausibility_command,
-    "published-metrics": published_metrics_command,
-    "readings-draw": readings_draw_command,
-    "readings-table": readings_table_command,
-    "reliability": reliability_command,
-    "sampling": sampling_command,
+    "narratives": narratives.narratives_command,
+    "papers-measure": models.papers_measure_command,
+    "papers-table": models.papers_table_command,
+    "peers": methods.peers_command,
+    "planted-measure": methods.planted_measure_command,
+    "planted-table": methods.planted_table_command,
+    "plausibility": data_sets.plausibility_command,
+    "published-metrics": data_sets.published_metrics_command,
+    "readings-draw": narratives.readings_draw_command,
+    "readings-table": narratives.readings_table_command,
+    "reliability": narratives.reliability_command,
+    "sampling": methods.sampling_command,
     "set-cost": set_cost_command,
-    "simulatability": simulatability_command,
+    "simulatability": data_sets.simulatability_command,
     "sizes": sizes_command,
     "speed": speed_command,
     "stored-results": stored_results_command,
-    "tune": tune_command,
+    "tune": methods.tune_command,
 }
 
 study = typer.Typer(no_args_is_help=True, help="Measurements of whole sets; the results are documents and cards.")

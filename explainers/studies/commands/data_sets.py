@@ -6,85 +6,66 @@ from typing import Annotated, Any
 
 import typer
 
-from explainers.commands.options import (
-    AsJson,
-    DeviceName,
-    ExplainedUnder,
-    InputCount,
-    ModelName,
-    QuickMethods,
-    Samples,
-    SamplingName,
-    Seed,
-    SplitName,
-    Steps,
-    UnitName,
-    UnseenData,
-    Yes,
-    downloads,
-    show_progress,
-    split_ids,
-    user_errors,
-)
+from explainers.commands import options
 from explainers.results.settings import EVALUATED_SAMPLING, Settings
 
 DEFAULT_METHODS = "aml,cimi,ciem,ivra,gradient_x_input,integrated_gradients,occlusion,lime,kernel_shap"
 
 
 def consistency_command(
-    model: ModelName = "sst2",
-    data: UnseenData = None,
-    split: SplitName = "test",
-    n: InputCount = 150,
-    methods: QuickMethods = "",
-    erasure: ExplainedUnder = "mask",
-    unit: UnitName = "word",
-    samples: Samples = 500,
-    sampling: SamplingName = EVALUATED_SAMPLING,
-    steps: Steps = 50,
-    seed: Seed = 0,
+    model: options.ModelName = "sst2",
+    data: options.UnseenData = None,
+    split: options.SplitName = "test",
+    n: options.InputCount = 150,
+    methods: options.QuickMethods = "",
+    erasure: options.ExplainedUnder = "mask",
+    unit: options.UnitName = "word",
+    samples: options.Samples = 500,
+    sampling: options.SamplingName = EVALUATED_SAMPLING,
+    steps: options.Steps = 50,
+    seed: options.Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/consistency"),
-    device: DeviceName = "auto",
-    yes: Yes = False,
-    json_: AsJson = False,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Measure CONS of every method: are inputs that the model represents alike explained alike?"""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
         from explainers.report.quantities import CONSISTENCY
         from explainers.results.settings import checked_settings
         from explainers.studies.criteria import consistency_markdown, consistency_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        ids = tuple(filter(None, split_ids(methods)))
+        ids = tuple(filter(None, options.split_ids(methods)))
         explained = explained_set("consistency", model, data, split, n, ids, settings, device)
-        rows = consistency_rows(explained.model, explained.inputs, explained.specs, settings, show_progress)
+        rows = consistency_rows(explained.model, explained.inputs, explained.specs, settings, options.show_progress)
         table = {**explained.record, "rows": rows}
         content = written(table, out / CONSISTENCY)
         typer.echo(content if json_ else consistency_markdown(table))
 
 
 def simulatability_command(
-    model: ModelName = "sst2",
-    data: UnseenData = None,
-    split: SplitName = "test",
-    n: InputCount = 0,
-    methods: QuickMethods = "",
-    erasure: ExplainedUnder = "mask",
-    unit: UnitName = "word",
-    samples: Samples = 500,
-    sampling: SamplingName = EVALUATED_SAMPLING,
-    steps: Steps = 50,
-    seed: Seed = 0,
+    model: options.ModelName = "sst2",
+    data: options.UnseenData = None,
+    split: options.SplitName = "test",
+    n: options.InputCount = 0,
+    methods: options.QuickMethods = "",
+    erasure: options.ExplainedUnder = "mask",
+    unit: options.UnitName = "word",
+    samples: options.Samples = 500,
+    sampling: options.SamplingName = EVALUATED_SAMPLING,
+    steps: options.Steps = 50,
+    seed: options.Seed = 0,
     shown: Annotated[int, typer.Option(min=1, help="Inputs from which a student learns.")] = 30,
     students: Annotated[int, typer.Option(min=1, help="Students, each with inputs of its own.")] = 10,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/simulatability"),
-    device: DeviceName = "auto",
-    yes: Yes = False,
-    json_: AsJson = False,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Measure SIM of every method: does a student who is told its explanations answer as the model more often?"""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
         from explainers.learned.student import unit_states
         from explainers.report.quantities import SIMULATABILITY
@@ -92,7 +73,7 @@ def simulatability_command(
         from explainers.studies.criteria import simulatability_markdown, simulatability_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        ids = tuple(filter(None, split_ids(methods)))
+        ids = tuple(filter(None, options.split_ids(methods)))
         command = f"simulatability --shown {shown} --students {students}"
         explained = explained_set(command, model, data, split, n, ids, settings, device)
         rows = simulatability_rows(
@@ -103,7 +84,7 @@ def simulatability_command(
             unit_states(),
             shown=shown,
             students=students,
-            progress=show_progress,
+            progress=options.show_progress,
         )
         table = {**explained.record, "shown": shown, "students": students, "rows": rows}
         content = written(table, out / SIMULATABILITY)
@@ -111,32 +92,32 @@ def simulatability_command(
 
 
 def published_metrics_command(
-    model: ModelName = "sst2",
-    data: UnseenData = None,
-    split: SplitName = "test",
-    n: InputCount = 150,
-    methods: QuickMethods = "",
-    erasure: ExplainedUnder = "mask",
-    unit: UnitName = "word",
-    samples: Samples = 500,
-    sampling: SamplingName = EVALUATED_SAMPLING,
-    steps: Steps = 50,
-    seed: Seed = 0,
+    model: options.ModelName = "sst2",
+    data: options.UnseenData = None,
+    split: options.SplitName = "test",
+    n: options.InputCount = 150,
+    methods: options.QuickMethods = "",
+    erasure: options.ExplainedUnder = "mask",
+    unit: options.UnitName = "word",
+    samples: options.Samples = 500,
+    sampling: options.SamplingName = EVALUATED_SAMPLING,
+    steps: options.Steps = 50,
+    seed: options.Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/published_metrics"),
-    device: DeviceName = "auto",
-    yes: Yes = False,
-    json_: AsJson = False,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Measure every method by the COMP and SUFF of AML, CIMI and CIEM, each as its authors define them."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
         from explainers.results.settings import checked_settings
         from explainers.studies.published_metrics import PUBLISHED_METRICS, published_markdown, published_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        ids = tuple(filter(None, split_ids(methods)))
+        ids = tuple(filter(None, options.split_ids(methods)))
         explained = explained_set("published-metrics", model, data, split, n, ids, settings, device)
-        rows = published_rows(explained.model, explained.inputs, explained.specs, settings, show_progress)
+        rows = published_rows(explained.model, explained.inputs, explained.specs, settings, options.show_progress)
         table = {**explained.record, "rows": rows}
         content = written(table, out / PUBLISHED_METRICS)
         typer.echo(content if json_ else published_markdown(table))
@@ -146,55 +127,53 @@ def plausibility_command(
     data: Annotated[
         Path, typer.Option(help="The unpacked folder of an ERASER data set, or a .csv, .jsonl or .parquet of items.")
     ],
-    model: ModelName = "sst2",
+    model: options.ModelName = "sst2",
     split: Annotated[str, typer.Option(help="train, val or test of an ERASER data set.")] = "test",
     n: Annotated[int, typer.Option(min=0, help="Number of items, taken at random by the seed; 0 takes all.")] = 0,
     methods: Annotated[str, typer.Option(help="Method ids, separated by commas.")] = DEFAULT_METHODS,
     costly: Annotated[
         int, typer.Option(min=0, help="Number of items for methods that ask the model more than 10 times per item.")
     ] = 20,
-    erasure: ExplainedUnder = "mask",
-    unit: UnitName = "word",
-    samples: Samples = 500,
-    sampling: SamplingName = "shared",
-    steps: Steps = 50,
-    seed: Seed = 0,
+    erasure: options.ExplainedUnder = "mask",
+    unit: options.UnitName = "word",
+    samples: options.Samples = 500,
+    sampling: options.SamplingName = "shared",
+    steps: options.Steps = 50,
+    seed: options.Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results; an interrupted run continues.")] = Path(
         "runs/plausibility"
     ),
-    device: DeviceName = "auto",
-    yes: Yes = False,
-    json_: AsJson = False,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Measure how well each method agrees with human rationales, beside what chance would reach."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.annotations.formats.items_file import read_items
         from explainers.methods.registry import select
         from explainers.models.catalog import load
         from explainers.results.settings import checked_settings
-        from explainers.studies.plausibility import (
-            PLAUSIBILITY_FILE,
-            TABLE_FILE,
-            PlausibilityPlan,
-            measure_plausibility,
-            plausibility_markdown,
-            plausibility_table,
-        )
+        from explainers.studies import plausibility
         from explainers.training.artifacts import check_fitted
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        specs = select(split_ids(methods))
+        specs = select(options.split_ids(methods))
         frozen = load(model, device=device)
         check_fitted(frozen.name, frozen.version, specs)
         imported = read_items(data, split, frozen.labels)
         for problem in imported.problems():
-            show_progress(problem)
+            options.show_progress(problem)
         items = imported.sample(n, seed)
-        measured = measure_plausibility(frozen, items, PlausibilityPlan(specs, settings, costly), out, show_progress)
+        measured = plausibility.measure_plausibility(
+            frozen, items, plausibility.PlausibilityPlan(specs, settings, costly), out, options.show_progress
+        )
         command = command_line(model, split, n, methods, costly, settings)
-        table = plausibility_table(frozen, measured, settings, command, f"{data.name} {split}", len(items))
-        content, markdown = written(table, out / PLAUSIBILITY_FILE), plausibility_markdown(table)
-        (out / TABLE_FILE).write_text(markdown + "\n", encoding="utf-8")
+        table = plausibility.plausibility_table(frozen, measured, settings, command, f"{data.name} {split}", len(items))
+        content, markdown = (
+            written(table, out / plausibility.PLAUSIBILITY_FILE),
+            plausibility.plausibility_markdown(table),
+        )
+        (out / plausibility.TABLE_FILE).write_text(markdown + "\n", encoding="utf-8")
         typer.echo(content if json_ else markdown)
 
 

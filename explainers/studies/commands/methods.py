@@ -6,19 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explainers.commands.options import (
-    AsJson,
-    DeviceName,
-    FitData,
-    ModelName,
-    Seed,
-    Yes,
-    downloads,
-    parse_settings,
-    show_progress,
-    split_ids,
-    user_errors,
-)
+from explainers.commands import options
 from explainers.errors import ExplanationError
 
 VALIDATION_TEXTS = 100
@@ -27,26 +15,26 @@ PLANTED_INTO = ("sst2", "nli")
 
 def ablate_command(
     method: Annotated[str, typer.Argument(help="aml, cimi, ciem or ivra.")],
-    model: ModelName = "sst2",
-    data: FitData = None,
+    model: options.ModelName = "sst2",
+    data: options.FitData = None,
     texts: Annotated[int, typer.Option(help="Texts to learn from; 0 takes all.", min=0)] = 0,
     steps: Annotated[int, typer.Option(help="Steps of each training, rounded up to whole epochs.", min=1)] = 300,
     seeds: Annotated[int, typer.Option(help="Trainings of each part.", min=1)] = 3,
     sensitive: Annotated[int, typer.Option(help="Texts on which AvgSen is measured.", min=0)] = 20,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A hyperparameter of all parts: name=value.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for logs and the table.")] = Path("runs/ablations"),
-    device: DeviceName = "auto",
-    yes: Yes = False,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
 ) -> None:
     """Repeat the paper's ablation of a method, and print its tables."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.learned.batches import encode_for_learning
         from explainers.learned.fit import read_examples
         from explainers.models.catalog import load
         from explainers.studies import ablations
         from explainers.studies.ablations import ablation_markdown
 
-        changed = dict(parse_settings(set_))
+        changed = dict(options.parse_settings(set_))
         ablations.checked(method, changed)  # before data are fetched
         frozen, plan = load(model, device=device), ablations.AblationPlan(steps, seeds, sensitive)
         training, validation = (encode_for_learning(frozen, part) for part in read_examples(model, data, 0))
@@ -61,17 +49,17 @@ def ablate_command(
 
 
 def tune_command(
-    model: ModelName = "sst2",
-    data: FitData = None,
+    model: options.ModelName = "sst2",
+    data: options.FitData = None,
     trials: Annotated[int, typer.Option(min=1, help="Settings to try besides those of the shipped weights.")] = 20,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder for the table and the log of the trials.")] = Path("runs/tune"),
-    device: DeviceName = "auto",
-    yes: Yes = False,
-    json_: AsJson = False,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Search AML's loss weights λ on validation texts, for every selection criterion at once."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.learned.batches import encode_for_learning
         from explainers.learned.fit import read_examples
         from explainers.models.catalog import load
@@ -81,7 +69,9 @@ def tune_command(
         frozen = load(model, device=device)
         training, validation = (encode_for_learning(frozen, part) for part in read_examples(model, data, seed))
         log = out / "trials.jsonl"
-        results = search(frozen, training, validation, trials=trials, seed=seed, log=log, progress=show_progress)
+        results = search(
+            frozen, training, validation, trials=trials, seed=seed, log=log, progress=options.show_progress
+        )
         command = f"python -m explainers study tune --model {model} --trials {trials} --seed {seed}"
         table = {
             "model": {"name": frozen.name, "version": frozen.version},
@@ -94,13 +84,13 @@ def tune_command(
 
 def equal_calls_command(
     out: Annotated[Path, typer.Option(help="The document to write.")],
-    model: ModelName = "sst2",
+    model: options.ModelName = "sst2",
     texts: Annotated[int, typer.Option(min=1, help="Number of texts of 9 and more units.")] = 8,
     data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
-    yes: Yes = False,
+    yes: options.Yes = False,
 ) -> None:
     """Compare fAML with LIME and KernelSHAP at equal passes."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.studies.equal_calls import write_equal_calls
 
         typer.echo(write_equal_calls(out, model, texts, data))
@@ -111,7 +101,7 @@ def identifiability_command(
     out: Annotated[Path, typer.Option(help="Folder for result.json and the plot.")] = Path("runs/identifiability"),
 ) -> None:
     """Test whether CIEM recovers true latent variables, on synthetic data (App. E.5) and against a plain VAE."""
-    with user_errors():
+    with options.user_errors():
         from explainers.studies.identifiability import report
 
         typer.echo(json.dumps(report(seeds, out)["means"], indent=2))
@@ -123,13 +113,13 @@ if TYPE_CHECKING:
 
 def sampling_command(
     out: Annotated[Path, typer.Option(help="The document to write.")],
-    model: ModelName = "sst2",
+    model: options.ModelName = "sst2",
     texts: Annotated[int, typer.Option(min=1, help="Number of texts of 10 to 13 units.")] = 8,
     data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
-    yes: Yes = False,
+    yes: options.Yes = False,
 ) -> None:
     """Measure the error of samplers by passes, against exact values."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.studies.sampling.table import write_sampling_errors
 
         typer.echo(write_sampling_errors(out, model, texts, data))
@@ -149,19 +139,21 @@ def planted_measure_command(
     scenes: Annotated[int, typer.Option(min=0, help="Scenes to explain.")] = 100,
 ) -> None:
     """Train planted models, fit the learned methods to them, and explain inputs whose truth is known."""
-    with user_errors():
+    with options.user_errors():
         from explainers.studies.planted.run import measure_planted, measure_scenes
         from explainers.studies.planted.shortcuts import WORDS
 
-        chosen, numbers = split_ids(models), split_ids(seeds)
+        chosen, numbers = options.split_ids(models), options.split_ids(seeds)
         if unknown := [name for name in chosen if name not in PLANTED_INTO]:
             raise ExplanationError(f"Nothing is planted into {unknown[0]!r}. Choose from: {', '.join(PLANTED_INTO)}.")
         possible = [str(seed) for seed in range(len(WORDS))]
         if unknown := [number for number in numbers if number not in possible]:
             choice = ", ".join(possible)
             raise ExplanationError(f"There are no words for the seed {unknown[0]!r}. Choose from: {choice}.")
-        measure_planted(chosen, [int(number) for number in numbers], inputs, data, folder, show_progress, fitted=fitted)
-        measure_scenes(scenes, folder, show_progress)
+        measure_planted(
+            chosen, [int(number) for number in numbers], inputs, data, folder, options.show_progress, fitted=fitted
+        )
+        measure_scenes(scenes, folder, options.show_progress)
 
 
 def planted_table_command(
@@ -169,7 +161,7 @@ def planted_table_command(
     games: Annotated[int, typer.Option(min=1, help="Models whose answers are random numbers.")] = 150,
 ) -> None:
     """Write the document and assets/confidence.json from the stored rows."""
-    with user_errors():
+    with options.user_errors():
         from explainers.comparison.answer import CONFIDENCE
         from explainers.studies.planted.run import planted_results
         from explainers.studies.planted.table import DIAGRAM, reliability_figure
@@ -183,17 +175,17 @@ def planted_table_command(
 
 def peers_command(
     out: Annotated[Path, typer.Option(help="The document to write.")],
-    model: ModelName = "sst2",
+    model: options.ModelName = "sst2",
     threads: Annotated[int, typer.Option(help="Threads of torch; 0 keeps torch's default.")] = 0,
     texts: Annotated[int, typer.Option(min=1, help="Number of texts of 10 to 13 units.")] = 8,
     data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
     environments: Annotated[
         Path | None, typer.Option(help="Where the packages' virtual environments are; by default in the store.")
     ] = None,
-    yes: Yes = False,
+    yes: options.Yes = False,
 ) -> None:
     """Compare with other packages on the same sentences; each runs in a virtual environment of its own."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.studies.peers.table import write_peers
 
         typer.echo(write_peers(out, model, threads, texts, data, environments))

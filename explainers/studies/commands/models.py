@@ -8,33 +8,23 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import (
-    DeviceName,
-    ModelName,
-    Seed,
-    SplitName,
-    Yes,
-    downloads,
-    show_progress,
-    split_ids,
-    user_errors,
-)
+from explainers.commands import options
 from explainers.installation import ASSETS
 
 
 def architectures_command(
     families: Annotated[str, typer.Option(help="Families, separated by commas; by default all of them.")] = "",
     inputs: Annotated[int, typer.Option(min=1, help="Texts per family.")] = 20,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Train a small model of every family in which a planted word decides, and rank that word by every method."""
-    with user_errors(), tempfile.TemporaryDirectory() as folder:
+    with options.user_errors(), tempfile.TemporaryDirectory() as folder:
         from explainers.errors import ExplanationError
         from explainers.installation import STORE_VARIABLE
         from explainers.studies import architectures
 
         known = {family.kind: family for family in architectures.FAMILIES}
-        chosen = split_ids(families) if families else tuple(known)
+        chosen = options.split_ids(families) if families else tuple(known)
         if unknown := sorted(set(chosen) - set(known)):
             raise ExplanationError(f"Unknown family {unknown[0]!r}. Choose from: {', '.join(known)}.")
         os.environ[STORE_VARIABLE] = str(Path(folder) / "store")
@@ -43,7 +33,7 @@ def architectures_command(
         command = f".venv/bin/python -m explainers study architectures --inputs {inputs} --seed {seed}"
         architectures.STORED.parent.mkdir(parents=True, exist_ok=True)
         for kind in chosen:
-            show_progress(kind)
+            options.show_progress(kind)
             rows[kind] = architectures.measured(known[kind], Path(folder), inputs, seed)
             stored = {"command": command, "rows": [rows[name] for name in known if name in rows]}
             architectures.STORED.write_text(json.dumps(stored) + "\n", encoding="utf-8")
@@ -52,14 +42,16 @@ def architectures_command(
 
 def attention_command() -> None:
     """Measure masks with plain and with fused attention at several lengths, and write the document."""
-    with user_errors():
+    with options.user_errors():
         from explainers.models.states import LONG
         from explainers.studies import attention
 
         measured = []
         for row in attention.rows():
             measured.append(row)
-            show_progress(f"{row['size']}, {row['tokens']} tokens, {row['erasure']}: {row['ratio']:.2f} times as quick")
+            options.show_progress(
+                f"{row['size']}, {row['tokens']} tokens, {row['erasure']}: {row['ratio']:.2f} times as quick"
+            )
         attention.STORED.write_text(
             json.dumps({"command": attention.COMMAND, "rows": measured}) + "\n", encoding="utf-8"
         )
@@ -68,16 +60,16 @@ def attention_command() -> None:
 
 def masking_command(
     other: Annotated[Path, typer.Argument(help="Folder of the model that `train-model … --uniform-masking` wrote.")],
-    model: ModelName = "sst2",
+    model: options.ModelName = "sst2",
     data: Annotated[Path | None, typer.Option(help="As for evaluate.")] = None,
     n: Annotated[int, typer.Option(min=1, help="Number of test inputs, taken at random by the seed.")] = 800,
     explained: Annotated[int, typer.Option(min=0, help="Number of them that are explained.")] = 60,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path("runs/masking"),
-    yes: Yes = False,
+    yes: options.Yes = False,
 ) -> None:
     """Compare a model with one trained on masking rates uniform in 0–100 %: accuracy, luck, power, operators."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         import torch
 
         from explainers.evaluation.data_set import EvaluationSpec, split_inputs
@@ -92,7 +84,7 @@ def masking_command(
         for name, frozen in models.items():
             for done in masking.record_masking(frozen, name, inputs, explained, Settings(seed=seed), out / model):
                 if done % 50 == 0 or done == len(inputs):
-                    show_progress(f"{name}: {done} of {len(inputs)} inputs")
+                    options.show_progress(f"{name}: {done} of {len(inputs)} inputs")
         words = f"DIR --model {model} --data DATA --n {n} --explained {explained} --seed {seed}"
         stored = {
             "command": f".venv/bin/python -m explainers study masking {words}",
@@ -107,18 +99,18 @@ def masking_command(
 
 
 def answers_command(
-    model: ModelName = "sst2",
+    model: options.ModelName = "sst2",
     data: Annotated[Path | None, typer.Option(help="As for evaluate.")] = None,
-    split: SplitName = "test",
+    split: options.SplitName = "test",
     n: Annotated[int, typer.Option(help="Number of inputs, taken at random by the seed; 0 takes all.")] = 300,
     explained: Annotated[int, typer.Option(help="Number of them that are explained; of the others only luck.")] = 100,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path("runs/answers"),
-    device: DeviceName = "auto",
-    yes: Yes = False,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
 ) -> None:
     """Answer many inputs: how often luck is named, how often the consensus passes, what another seed changes."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import EvaluationSpec, split_inputs
         from explainers.evaluation.measurement import Plan
         from explainers.methods.registry import select
@@ -132,7 +124,7 @@ def answers_command(
         plan = Plan(select(answers.tested_methods()), Settings(seed=seed), frozen.erasures)
         for done in answers.record_answers(frozen, inputs, explained, plan, out / model):
             if done % 10 == 0 or done == len(inputs):
-                show_progress(f"{done} of {len(inputs)} inputs")
+                options.show_progress(f"{done} of {len(inputs)} inputs")
         words = f"--model {model} --split {split} --n {n} --explained {explained}{' --data DIR' if data else ''}"
         stored = {
             "command": f".venv/bin/python -m explainers study answers {words}",
@@ -147,23 +139,23 @@ def papers_measure_command(
     name: Annotated[str, typer.Argument(help="The data set, such as clickbait.")],
     data: Annotated[Path, typer.Option(help="The folder with the folders of the data sets.")],
     n: Annotated[int, typer.Option(min=1, help="Number of test inputs, taken at random by the seed.")] = 150,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     folder: Annotated[Path, typer.Option(help="Folder for models and fits; an interrupted run goes on.")] = Path(
         "runs/papers"
     ),
 ) -> None:
     """Train a classifier on a data set of the papers, fit the methods to it, and measure them as the papers do."""
-    with user_errors():
+    with options.user_errors():
         from explainers.studies.papers import measure_paper_set
 
-        measure_paper_set(name, data, folder, n, seed, show_progress)
+        measure_paper_set(name, data, folder, n, seed, options.show_progress)
 
 
 def papers_table_command(
     out: Annotated[Path, typer.Option(help="The document to write.")] = ASSETS / "docs" / "papers.md",
 ) -> None:
     """Write the document of the papers' tables from the stored results."""
-    with user_errors():
+    with options.user_errors():
         from explainers.report.paper_tables import papers_document
 
         document = papers_document()

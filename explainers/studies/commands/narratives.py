@@ -5,24 +5,13 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import (
-    DeviceName,
-    FitData,
-    ModelName,
-    Yes,
-    downloads,
-    image_files,
-    parse_settings,
-    show_progress,
-    split_ids,
-    user_errors,
-)
+from explainers.commands import options
 from explainers.methods.narrator_specs import NARRATORS
 
 
 def narratives_command(
-    model: ModelName = "nli",
-    data: FitData = None,
+    model: options.ModelName = "nli",
+    data: options.FitData = None,
     format_: Annotated[str, typer.Option("--format", help="As for fit.")] = "",
     images: Annotated[Path | None, typer.Option("--pictures", help="As for fit.")] = None,
     n: Annotated[int, typer.Option(min=0, help="Number of test pairs, taken at random; 0 takes all.")] = 500,
@@ -53,23 +42,31 @@ def narratives_command(
             "Table 7); that takes some seconds a pair.",
         ),
     ] = 0,
-    device: DeviceName = "auto",
-    yes: Yes = False,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
 ) -> None:
     """Measure narratives on unseen inputs: agreement, CCMR, BLEU (CAuSE's Tables 2 and 3), and what they say."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.narrator_runs import evaluate_narrators
         from explainers.evaluation.narrator_weights import NarratorEvaluationSpec
         from explainers.models.catalog import load
         from explainers.report.narrator_tables import narrator_markdown, tournament_parts
         from explainers.studies.narratives import write_narratives
 
-        files = image_files(format_, images)
-        ids = NARRATORS.ids if methods is None else split_ids(methods)
+        files = options.image_files(format_, images)
+        ids = NARRATORS.ids if methods is None else options.split_ids(methods)
         spec = NarratorEvaluationSpec(
-            data, n, seeds, ids, parse_settings(set_), files, tournament, split_ids(once) if once else (), reasons
+            data,
+            n,
+            seeds,
+            ids,
+            options.parse_settings(set_),
+            files,
+            tournament,
+            options.split_ids(once) if once else (),
+            reasons,
         )
-        evaluation = evaluate_narrators(spec, load(model, device=device), show_progress)
+        evaluation = evaluate_narrators(spec, load(model, device=device), options.show_progress)
         write_narratives(evaluation, out)
         typer.echo(narrator_markdown(evaluation.rows, evaluation.baselines))
         for part in tournament_parts(evaluation.tournament):
@@ -77,7 +74,7 @@ def narratives_command(
 
 
 def readings_draw_command(
-    model: ModelName = "nli",
+    model: options.ModelName = "nli",
     data: Annotated[Path | None, typer.Option(help="Folder with the model's data; for images that of NLVR.")] = None,
     n: Annotated[int, typer.Option(min=1, help="Number of inputs.")] = 60,
     methods: Annotated[str, typer.Option(help="Narrators, separated by commas.")] = "cause_phi_tokens,cause_tokens",
@@ -85,30 +82,30 @@ def readings_draw_command(
     skip: Annotated[int, typer.Option(min=0, help="Inputs that earlier readings have used.")] = 0,
     name: Annotated[str, typer.Option(help="Of the files; by default the model's.")] = "",
     out: Annotated[Path | None, typer.Option(help="Folder; by default assets/readings.")] = None,
-    device: DeviceName = "auto",
-    yes: Yes = False,
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
 ) -> None:
     """Draw unused inputs and write narrators' and people's sentences about them, unnamed, for readers."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.models.catalog import load
         from explainers.studies.readings import measure as readings
 
         loaded = load(model, device=device)
-        narrators = split_ids(methods)
+        narrators = options.split_ids(methods)
         examples = readings.unused(readings.reading_examples(model, data), n, seed, skip)
         items, key = readings.draw(loaded, examples, narrators, seed)
         typed = f"--model {model} --data DATA --n {n} --methods {','.join(narrators)} --seed {seed} --skip {skip}"
         command = f"python -m explainers study readings-draw {typed} --name {name or model}"
         about = readings.card(loaded, narrators, command)
         readings.write(out or readings.FOLDER, name or model, items, key, about)
-        show_progress(f"{len(items)} sentences about {n} inputs in {out or readings.FOLDER}")
+        options.show_progress(f"{len(items)} sentences about {n} inputs in {out or readings.FOLDER}")
 
 
 def readings_table_command(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if the document differs.")] = False,
 ) -> None:
     """Write the results of all stored readings into assets/docs/readings.md, and into the file that the app reads."""
-    with user_errors():
+    with options.user_errors():
         from explainers.report.narrator_overview import SUMMARY
         from explainers.studies.readings.measure import DOCUMENT, document
         from explainers.studies.readings.summary import summary
@@ -123,18 +120,18 @@ def readings_table_command(
 
 
 def reliability_command(
-    model: ModelName = "nli",
+    model: options.ModelName = "nli",
     readings: Annotated[str, typer.Option(help="Names of stored readings, separated by commas.")] = "nli,nli-2",
-    yes: Yes = False,
+    yes: options.Yes = False,
 ) -> None:
     """Fit a regression on the sentences about half of the inputs, and check it on the others."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         from explainers.models.catalog import load
         from explainers.studies.reliability import DOCUMENT, document, measure
 
-        frozen, names = load(model), split_ids(readings)
-        result = measure(frozen, names, show_progress)
+        frozen, names = load(model), options.split_ids(readings)
+        result = measure(frozen, names, options.show_progress)
         command = f"python -m explainers study reliability --model {model} --readings {','.join(names)}"
         result.write(command)
         DOCUMENT.write_text(document(result, command), encoding="utf-8")
-        show_progress(f"written: {DOCUMENT}")
+        options.show_progress(f"written: {DOCUMENT}")

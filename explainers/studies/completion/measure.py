@@ -24,7 +24,7 @@ from explainers.models.catalog import device_name
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.prompted.model import PromptedModel
 from explainers.report.tables import Table, TableColumn, bounds, command_block
-from explainers.report.text import join_names
+from explainers.report.wording import join_names
 from explainers.results.comparison import Comparison
 from explainers.results.settings import Settings
 from explainers.studies.masking import without_weights

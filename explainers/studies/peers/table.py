@@ -16,28 +16,12 @@ from explainers.comparison.answer import VISIBLE
 from explainers.installation import STORE_VARIABLE
 from explainers.models.catalog import load
 from explainers.report.tables import Table, TableColumn, command_block
+from explainers.studies.peers import packages
 from explainers.studies.peers.measure import MeasuredRun, PeerComparison, compare_with_peers
-from explainers.studies.peers.packages import (
-    COUNTS,
-    CROSSLIGHT,
-    DEFAULT,
-    FOUR,
-    GROUP_COUNTS,
-    IG,
-    KERNEL_SHAP,
-    LIME,
-    OCCLUSION,
-    PARTITION,
-    PEERS,
-    SHAPLEY,
-    TOGETHER,
-    Peer,
-    shared,
-)
 from explainers.studies.sampling.measure import sampling_texts
 from explainers.studies.speed.measure import example_for
 
-PARTS = (LIME, KERNEL_SHAP, OCCLUSION)
+PARTS = (packages.LIME, packages.KERNEL_SHAP, packages.OCCLUSION)
 
 
 @dataclass(frozen=True)
@@ -93,9 +77,13 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def equal_accuracy(some: Sequence[Total]) -> Iterator[EqualAccuracy]:
     """Compare every peer's estimate of Shapley values with KernelSHAP here."""
-    ours = [row for row in some if row.package == CROSSLIGHT.name and row.method == KERNEL_SHAP]
+    ours = [row for row in some if row.package == packages.CROSSLIGHT.name and row.method == packages.KERNEL_SHAP]
     for theirs in some:
-        if theirs.package != CROSSLIGHT.name and theirs.method in SHAPLEY and theirs.error is not None:
+        if (
+            theirs.package != packages.CROSSLIGHT.name
+            and theirs.method in packages.SHAPLEY
+            and theirs.error is not None
+        ):
             good = [own for own in ours if own.error is not None and own.error <= theirs.error]
             yield EqualAccuracy(theirs, min(good, key=lambda total: total.seconds, default=None))
 
@@ -107,23 +95,25 @@ def together(some: Sequence[Total], package: str) -> list[EqualAccuracy]:
     if len(parts) < len(PARTS):
         return []
     seconds, passes = sum(part.seconds for part in parts), sum(part.passes for part in parts)
-    whole = Total(package, TOGETHER, parts[0].setting, seconds, passes, None, None)
+    whole = Total(package, packages.TOGETHER, parts[0].setting, seconds, passes, None, None)
     return _both(some, whole, parts[0], parts[1])
 
 
 def explained_and_evaluated(some: Sequence[Total], package: str) -> list[EqualAccuracy]:
     """The four methods of ferret with its evaluation: against the default here, and `as_good`."""
     theirs = {row.method: row for row in some if row.package == package}
-    if not {FOUR, LIME, PARTITION} <= set(theirs):
+    if not {packages.FOUR, packages.LIME, packages.PARTITION} <= set(theirs):
         return []
-    return _both(some, theirs[FOUR], theirs[LIME], theirs[PARTITION])
+    return _both(some, theirs[packages.FOUR], theirs[packages.LIME], theirs[packages.PARTITION])
 
 
 def _both(some: Sequence[Total], whole: Total, lime: Total, shap: Total) -> list[EqualAccuracy]:
-    here = {(row.method, row.setting): row for row in some if row.package == CROSSLIGHT.name}
-    pairs = [EqualAccuracy(whole, here[whole.method, DEFAULT])] if (whole.method, DEFAULT) in here else []
-    for setting in map(shared, GROUP_COUNTS):
-        own = [here.get((method, setting)) for method in (LIME, KERNEL_SHAP, whole.method)]
+    here = {(row.method, row.setting): row for row in some if row.package == packages.CROSSLIGHT.name}
+    pairs = (
+        [EqualAccuracy(whole, here[whole.method, packages.DEFAULT])] if (whole.method, packages.DEFAULT) in here else []
+    )
+    for setting in map(packages.shared, packages.GROUP_COUNTS):
+        own = [here.get((method, setting)) for method in (packages.LIME, packages.KERNEL_SHAP, whole.method)]
         own_lime, own_shap, own_whole = own
         if own_lime and own_shap and own_whole and as_good(own_lime, own_shap, lime, shap):
             return [*pairs, EqualAccuracy(whole, own_whole)]
@@ -154,7 +144,7 @@ def _largest(some: Sequence[Total]) -> Total | None:
 def slower(some: Sequence[Total], package: str, method: str) -> EqualAccuracy | None:
     """A method of a package, and the same here by default or in the only setting."""
     theirs = next((row for row in some if (row.package, row.method) == (package, method)), None)
-    ours = next((row for row in some if (row.package, row.method) == (CROSSLIGHT.name, method)), None)
+    ours = next((row for row in some if (row.package, row.method) == (packages.CROSSLIGHT.name, method)), None)
     return None if theirs is None else EqualAccuracy(theirs, ours)
 
 
@@ -195,13 +185,13 @@ def peer_document(comparison: PeerComparison, command: str) -> str:
         head,
         *comparison.left_out,
         "## Together",
-        ASKED.format(visible=VISIBLE, counts=", ".join(map(str, GROUP_COUNTS))),
+        ASKED.format(visible=VISIBLE, counts=", ".join(map(str, packages.GROUP_COUNTS))),
         ASKED_TABLE.markdown([*asked(short, "10–13 words"), *asked(longer, "long sentence")]),
         "## Shapley values at equal accuracy",
         SHAPLEY_HEAD,
         ACCURACY_TABLE.markdown(equal_accuracy(short)) or "No peer was measured.",
         "KernelSHAP here:",
-        OWN_TABLE.markdown(row for row in short if row.package == CROSSLIGHT.name and row.error is not None),
+        OWN_TABLE.markdown(row for row in short if row.package == packages.CROSSLIGHT.name and row.error is not None),
         "## The long sentence",
         METHODS_HEAD,
         METHODS_TABLE.markdown(filter(shown, longer)),
@@ -209,23 +199,23 @@ def peer_document(comparison: PeerComparison, command: str) -> str:
         METHODS_TABLE.markdown(filter(shown, short)),
         "## Environments",
         ENVIRONMENTS,
-        REQUIREMENTS.markdown(PEERS),
+        REQUIREMENTS.markdown(packages.PEERS),
     ]
     return "\n\n".join(sections) + "\n"
 
 
 def asked(some: Sequence[Total], which: str) -> Iterator[tuple[str, EqualAccuracy]]:
     """What takes how many times longer elsewhere, each after the name of the sentences."""
-    captum, ferret, interpreto = (peer.name for peer in PEERS[:3])
+    captum, ferret, interpreto = (peer.name for peer in packages.PEERS[:3])
     pairs = [*together(some, captum), *together(some, interpreto), *explained_and_evaluated(some, ferret)]
-    gradients = slower(some, captum, IG)
+    gradients = slower(some, captum, packages.IG)
     yield from ((which, pair) for pair in [*pairs, *([gradients] if gradients else [])])
 
 
 def shown(total: Total) -> bool:
     """Not the many numbers of masks in which equal accuracy is looked for."""
-    ladder = total.setting in map(shared, COUNTS)
-    return not ladder or (total.method in SHAPLEY and total.setting == shared(COUNTS[-2]))
+    ladder = total.setting in map(packages.shared, packages.COUNTS)
+    return not ladder or (total.method in packages.SHAPLEY and total.setting == packages.shared(packages.COUNTS[-2]))
 
 
 def _compared(pair_of: Callable[[Any], EqualAccuracy]) -> tuple[TableColumn[Any], ...]:
@@ -272,7 +262,7 @@ ACCURACY_TABLE: Table[EqualAccuracy] = Table(
         *_compared(lambda pair: pair),
     )
 )
-REQUIREMENTS: Table[Peer] = Table(
+REQUIREMENTS: Table[packages.Peer] = Table(
     (
         TableColumn("package", lambda peer: peer.name),
         TableColumn("installed", lambda peer: ", ".join(peer.requirements)),

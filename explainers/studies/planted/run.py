@@ -57,17 +57,7 @@ from explainers.models.text.training import (
     network_accuracy,
 )
 from explainers.results.settings import Settings
-from explainers.studies.planted import confidence_fit, truth
-from explainers.studies.planted.measure import (
-    FILE,
-    Row,
-    compared_methods,
-    curve_lines,
-    measure_all,
-    rounded,
-    whole,
-    with_learned,
-)
+from explainers.studies.planted import confidence_fit, measure, truth
 from explainers.studies.planted.noise import passed
 from explainers.studies.planted.shortcuts import Planted, planted_set
 from explainers.studies.planted.table import COMMAND, Results, planted_document
@@ -248,14 +238,16 @@ def measure_planted(
     for upto in range(BLOCK, inputs + BLOCK, BLOCK):
         for key in pairs:
             some, words = planted[key][:upto], plain_words(sources[key[0]])
-            new = sum(1 for _ in measure_all(frozen[key], *key, some, words, folder / FILE))
+            new = sum(1 for _ in measure.measure_all(frozen[key], *key, some, words, folder / measure.FILE))
             note(f"{planted_name(*key)}: {new} new rows")
-    found = read_records(folder / FILE, signed=False)
+    found = read_records(folder / measure.FILE, signed=False)
     rows = [row for row in found if row["text"] < inputs and (row["model"], row["seed"]) in pairs]
     for key in (pair for pair in pairs if pair[1] in seeds[:fitted]):
         fit_learned(frozen[key], *key, data, folder, note)
         rows = [
-            with_learned(row, frozen[key], planted[key][row["text"]]) if (row["model"], row["seed"]) == key else row
+            measure.with_learned(row, frozen[key], planted[key][row["text"]])
+            if (row["model"], row["seed"]) == key
+            else row
             for row in rows
         ]
     kept = [row for row in _all_rows(FOLDER / ROWS) if (row["model"], row["seed"]) not in pairs]
@@ -310,21 +302,21 @@ def planted_results(games: int) -> tuple[str, dict[str, Any], confidence_fit.Che
     return planted_document(results), content, checked
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[measure.Row]:
     """Those whose use is verified. Raises `DataUnavailable` where there is no such file."""
     if not path.is_file():
         raise DataUnavailable(f"{path} is missing. Run `python -m explainers study planted-measure` first.")
     return [row for row in _all_rows(path) if row["verified"]]
 
 
-def _all_rows(path: Path) -> list[Row]:
+def _all_rows(path: Path) -> list[measure.Row]:
     if not path.is_file():
         return []
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
-def write_rows(rows: Sequence[Row], path: Path) -> None:
+def write_rows(rows: Sequence[measure.Row], path: Path) -> None:
     """The same rows give the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
@@ -338,7 +330,7 @@ def read_models(folder: Path = FOLDER) -> list[dict[str, Any]]:
     return cards
 
 
-def scene_rows(model: FrozenModel, number: int, path: Path) -> Iterator[Row]:
+def scene_rows(model: FrozenModel, number: int, path: Path) -> Iterator[measure.Row]:
     """Appends rows to `path` until there are `number` of them, and yields the new ones."""
     lines = resume_records(path, None)
     done, counted = {row["text"] for row in lines}, sum(row["verified"] for row in lines)
@@ -353,24 +345,31 @@ def scene_rows(model: FrozenModel, number: int, path: Path) -> Iterator[Row]:
                 yield row
 
 
-def _row(model: FrozenModel, example: Example, place: int) -> Row:
+def _row(model: FrozenModel, example: Example, place: int) -> measure.Row:
     began = time.perf_counter()
     model = model.pooled(PredictionCache())
     decision, probabilities = decide(model, example, settings=Settings())
     units = decision.encoding.units
     truth = example.evidence or Evidence()
     evidence = [n for n, unit in enumerate(units) if is_evidence(unit, truth)]
-    row: Row = {"model": "scenes", "seed": 0, "kind": "scene", "text": place, "units": len(units), "planted": evidence}
-    row |= {"label": decision.label, "p": whole(probabilities[decision.label])}
+    row: measure.Row = {
+        "model": "scenes",
+        "seed": 0,
+        "kind": "scene",
+        "text": place,
+        "units": len(units),
+        "planted": evidence,
+    }
+    row |= {"label": decision.label, "p": measure.whole(probabilities[decision.label])}
     row["verified"] = decision.label == example.label and 0 < len(evidence) < len(units)
     if not row["verified"]:
         return row
-    specs = (*compared_methods(learned=False), *compared_methods(learned=True))
+    specs = (*measure.compared_methods(learned=False), *measure.compared_methods(learned=True))
     scores = {spec.id: list(estimates(spec, model, decision, Meter()))[-1].scores for spec in specs}
     answers = MaskedPredictor(model, decision.encoding, "mask")
     orders = control_orders(len(units), 0, ORDERS)
-    lines = iter(curve_lines(answers, [*scores.values(), *orders], decision.label))
-    row["scores"] = rounded(scores)
+    lines = iter(measure.curve_lines(answers, [*scores.values(), *orders], decision.label))
+    row["scores"] = measure.rounded(scores)
     row["curves"] = {"mask": {method: next(lines) for method in scores}}
     row["random"] = {"mask": list(lines)}
     row["seconds"] = round(time.perf_counter() - began, 2)

@@ -10,20 +10,11 @@ from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Floats, Interval, difference_interval, mean_interval, wilson
 from explainers.report.tables import Table, TableColumn, bounds, command_block, interval_cell, key_column
 from explainers.results.answer import CONSENSUS
+from explainers.studies.planted import truth
 from explainers.studies.planted.confidence_fit import Bin, Checked, is_complete, unfitted
 from explainers.studies.planted.measure import SHARES, Row
 from explainers.studies.planted.noise import PAID, Passed
 from explainers.studies.planted.shortcuts import KINDS
-from explainers.studies.planted.truth import (
-    CONTROLS,
-    MEASURES,
-    difference,
-    explanations,
-    precision,
-    precision_of_first,
-    supported,
-    values,
-)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +67,7 @@ def name_of(rule: str) -> str:
 
 def rules_table(rows: Sequence[Row]) -> str:
     """Precision and AUC of every rule, the best precision first."""
-    by_measure = {measure: values(rows, measure) for measure in MEASURES}
+    by_measure = {measure: truth.values(rows, measure) for measure in truth.MEASURES}
     order = sorted(by_measure["precision"], key=lambda rule: -by_measure["precision"][rule].mean())
     table: Table[str] = Table((RULE, *(_means(measure, of_rule) for measure, of_rule in by_measure.items())))
     return table.markdown(order)
@@ -99,7 +90,7 @@ def kinds_table(rows: Sequence[Row], measure: str) -> str:
         else:
             groups[kind] = some
     groups = {name: some for name, some in groups.items() if some}
-    by_group = {f"{name} ({len(some)})": values(some, measure) for name, some in groups.items()}
+    by_group = {f"{name} ({len(some)})": truth.values(some, measure) for name, some in groups.items()}
     rules = next(iter(by_group.values()))
 
     def mean(header: str, of_rule: Mapping[str, Floats]) -> TableColumn[str]:
@@ -111,13 +102,13 @@ def kinds_table(rows: Sequence[Row], measure: str) -> str:
 
 def differences_table(rows: Sequence[Row]) -> str:
     """The consensus minus its rivals, and minus its own variants."""
-    return _gaps({measure: values(rows, measure) for measure in MEASURES})
+    return _gaps({measure: truth.values(rows, measure) for measure in truth.MEASURES})
 
 
 def _gaps(by_measure: Mapping[str, Mapping[str, Floats]]) -> str:
     def gap(measure: str) -> TableColumn[str]:
         of_rule = dict(by_measure[measure])
-        return TableColumn(measure, lambda rival: difference(of_rule, CONSENSUS, rival), bounds(sign="+"))
+        return TableColumn(measure, lambda rival: truth.difference(of_rule, CONSENSUS, rival), bounds(sign="+"))
 
     table: Table[str] = Table((TableColumn("consensus minus", name_of), *map(gap, by_measure)))
     return table.markdown((*RIVALS, *WEIGHTINGS))
@@ -125,10 +116,10 @@ def _gaps(by_measure: Mapping[str, Mapping[str, Floats]]) -> str:
 
 def beats_sentence(rows: Sequence[Row]) -> str:
     """Return whether the consensus is better than the one method that a person could always take."""
-    by_rule = values(rows, "precision")
+    by_rule = truth.values(rows, "precision")
     parts = []
     for rival in RIVALS:
-        gap = difference(by_rule, CONSENSUS, rival)
+        gap = truth.difference(by_rule, CONSENSUS, rival)
         word = "better than" if gap.low > 0 else "worse than" if gap.high < 0 else "not distinguishable from"
         parts.append(f"{word} {name_of(rival)} ({interval_cell(gap, '+')})")
     return f"By precision the consensus of all methods is {', '.join(parts[:-1])} and {parts[-1]}."
@@ -256,7 +247,7 @@ def planted_document(results: Results) -> str:
         suspected(results.trust),
         trust_table(results.trust),
         "## A model without reasons",
-        NOISE_HEAD.format(controls=CONTROLS, games=results.games),
+        NOISE_HEAD.format(controls=truth.CONTROLS, games=results.games),
         noise_table(results.passes),
     ]
     return "\n\n".join(parts) + "\n"
@@ -274,7 +265,9 @@ def _explanations(rows: Sequence[Row]) -> list[str]:
     ):
         if some:
             parts += [title, beats_sentence(some), rules_table(some), differences_table(some)]
-            parts += [f"{measure}, means by model and kind:\n\n{kinds_table(some, measure)}" for measure in MEASURES]
+            parts += [
+                f"{measure}, means by model and kind:\n\n{kinds_table(some, measure)}" for measure in truth.MEASURES
+            ]
     parts += [supported_text(whole)] if whole else []
     both = [row for row in rows if row["kind"] == "redundant" and len(row["planted"]) == 2]
     return [*parts, either_sentence(both)] if both else parts
@@ -282,9 +275,9 @@ def _explanations(rows: Sequence[Row]) -> list[str]:
 
 def supported_text(rows: Sequence[Row]) -> str:
     """What the test against random orders names, and how right that is."""
-    named = [supported(row) for row in rows]
+    named = [truth.supported(row) for row in rows]
     precise = [
-        {name: precision(explanation, row["planted"]) for name, explanation in explanations(row).items()}
+        {name: truth.precision(explanation, row["planted"]) for name, explanation in truth.explanations(row).items()}
         for row in rows
     ]
     passed = [(values, some) for values, some in zip(precise, named, strict=True) if some]
@@ -293,8 +286,8 @@ def supported_text(rows: Sequence[Row]) -> str:
     of_methods = np.array([np.mean(some) if some else whole for some, whole in zip(methods, right, strict=True)])
     failed = [values[CONSENSUS] for values, some in zip(precise, named, strict=True) if not some]
     lines = [
-        f"Tested against {CONTROLS} random orders (p ≤ 5 %, consensus first, then the methods by agreement, up to the "
-        f"first that fails) the consensus passes on {len(passed)} of {len(rows)} inputs, and on average "
+        f"Tested against {truth.CONTROLS} random orders (p ≤ 5 %, consensus first, then the methods by agreement, up "
+        f"to the first that fails) the consensus passes on {len(passed)} of {len(rows)} inputs, and on average "
         f"{np.mean([len(some) for some in methods]):.1f} of {len(rows[0]['scores'])} methods follow it.",
         f"Where it passes, its precision is {interval_cell(mean_interval(right))}, the mean over the methods that are "
         f"named {interval_cell(mean_interval(of_methods))}, the difference "
@@ -308,8 +301,10 @@ def supported_text(rows: Sequence[Row]) -> str:
 def either_sentence(rows: Sequence[Row]) -> str:
     """Where either of two words suffices, how often the first unit is one of them."""
     by_rule = {
-        rule: np.mean([precision_of_first(explanations(row)[rule], row["planted"]) for row in map(unfitted, rows)])
-        for rule in explanations(unfitted(rows[0]))
+        rule: np.mean(
+            [truth.precision_of_first(truth.explanations(row)[rule], row["planted"]) for row in map(unfitted, rows)]
+        )
+        for rule in truth.explanations(unfitted(rows[0]))
     }
     parts = ", ".join(f"{name_of(rule)} {share:.3f}" for rule, share in by_rule.items())
     return f"Where both of two redundant words stand ({len(rows)} inputs), the first unit is one of them: {parts}."
@@ -319,7 +314,7 @@ def _scenes(results: Results) -> list[str]:
     rows = results.scenes
     if not rows:
         return []
-    auc = values(rows, "AUC")
+    auc = truth.values(rows, "AUC")
     order = sorted(auc, key=lambda rule: -auc[rule].mean())
     table: Table[str] = Table((RULE, _means("AUC", auc)))
     head = (

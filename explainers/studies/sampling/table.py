@@ -17,22 +17,9 @@ from explainers.models.catalog import load
 from explainers.report.tables import Table, TableColumn, command_block
 from explainers.results.settings import SETTLED_BY, Sampling
 from explainers.studies.sampling import measure
-from explainers.studies.sampling.measure import (
-    RULES,
-    SCORERS,
-    SETTINGS,
-    STEPS,
-    DefaultError,
-    Game,
-    PassCost,
-    PathGap,
-    Rule,
-    Sampler,
-    SamplingError,
-)
 from explainers.studies.speed.measure import example_for
 
-EXPLAINED: dict[Sampler, str] = {
+EXPLAINED: dict[measure.Sampler, str] = {
     "Captum's KernelSHAP": "`captum.attr.KernelShap`: drawn by the kernel's weight, with replacement",
     "sampling=captum": "`--sampling captum`: the same, each mask with its complement",
     "sampling=shared": "`--sampling shared`: of uniform size, with complements, without replacement; every second pair "
@@ -61,7 +48,7 @@ Pairwise interactions are fitted here on the same masks, and tested against all 
 `shapiq` computes them too; it is not used because it brings numba and galois along."""
 COSTS = """All default columns of the benchmark's sentence ({units} units), quick methods first. No mask is computed
 twice: “used” are the answers that a part needs, “new” the passes that nobody before it has asked."""
-RULE_NAMES: dict[Rule, str] = {
+RULE_NAMES: dict[measure.Rule, str] = {
     "gausslegendre": "Gauss–Legendre",
     "riemann_middle": "Riemann, middle",
     "riemann_trapezoid": "Riemann, trapezoid",
@@ -69,11 +56,11 @@ RULE_NAMES: dict[Rule, str] = {
 
 
 def sampling_document(
-    games: Sequence[Game],
-    errors: Sequence[SamplingError],
-    defaults: Sequence[DefaultError],
-    gaps: Sequence[PathGap],
-    costs: Sequence[PassCost],
+    games: Sequence[measure.Game],
+    errors: Sequence[measure.SamplingError],
+    defaults: Sequence[measure.DefaultError],
+    gaps: Sequence[measure.PathGap],
+    costs: Sequence[measure.PassCost],
     about: Mapping[str, Any],
 ) -> str:
     """`about` has the "command", the "model", the "texts" (where from) and the "units" of the benchmark's text."""
@@ -88,8 +75,8 @@ def sampling_document(
         SPREAD,
         SPREAD_TABLE.markdown(_groups(defaults)),
         "## Nodes of integrated gradients",
-        PATHS.format(texts=len(gaps) // (len(RULES) * len(STEPS)), steps=IntegratedGradients.steps),
-        _gap_table(gaps).markdown(RULES),
+        PATHS.format(texts=len(gaps) // (len(measure.RULES) * len(measure.STEPS)), steps=IntegratedGradients.steps),
+        _gap_table(gaps).markdown(measure.RULES),
         INTERACTIONS,
         "## Passes of a whole comparison",
         COSTS.format(units=about["units"]),
@@ -100,7 +87,10 @@ def sampling_document(
     for units, texts in sorted(Counter(game.units for game in games).items()):
         here = [error for error in errors if error.units == units]
         number = f"{texts} text{'' if texts == 1 else 's'}"
-        sections += [f"### {units} units, {2**units:,} masks ({number})", _sampling_table(here).markdown(SCORERS)]
+        sections += [
+            f"### {units} units, {2**units:,} masks ({number})",
+            _sampling_table(here).markdown(measure.SCORERS),
+        ]
     return "\n\n".join(sections) + "\n"
 
 
@@ -111,7 +101,7 @@ class Group:
     method: str
     sampling: Sampling
     samples: int
-    errors: tuple[DefaultError, ...]
+    errors: tuple[measure.DefaultError, ...]
 
     @property
     def setting(self) -> str:
@@ -125,9 +115,9 @@ class Group:
         return float(np.sqrt(error / spread)) if spread else None
 
 
-def _groups(errors: Sequence[DefaultError]) -> Iterator[Group]:
+def _groups(errors: Sequence[measure.DefaultError]) -> Iterator[Group]:
     for method in dict.fromkeys(error.method for error in errors):
-        for setting in SETTINGS:
+        for setting in measure.SETTINGS:
             here = (error for error in errors if (error.method, error.sampling, error.samples) == (method, *setting))
             yield Group(method, *setting, tuple(here))
 
@@ -136,39 +126,39 @@ def _mean(attribute: str) -> Callable[[Group], float]:
     return lambda group: float(np.mean([getattr(error, attribute) for error in group.errors]))
 
 
-def together(costs: Sequence[PassCost]) -> PassCost:
-    return PassCost("together", sum(cost.used for cost in costs), sum(cost.new for cost in costs))
+def together(costs: Sequence[measure.PassCost]) -> measure.PassCost:
+    return measure.PassCost("together", sum(cost.used for cost in costs), sum(cost.new for cost in costs))
 
 
-def _gap_table(gaps: Sequence[PathGap]) -> Table[Rule]:
+def _gap_table(gaps: Sequence[measure.PathGap]) -> Table[measure.Rule]:
     """A row per rule, a column per number of steps: median and largest gap."""
 
-    def of(steps: int) -> TableColumn[Rule]:
-        def gap(rule: Rule) -> str:
+    def of(steps: int) -> TableColumn[measure.Rule]:
+        def gap(rule: measure.Rule) -> str:
             here = [gap.gap for gap in gaps if (gap.rule, gap.steps) == (rule, steps)]
             return f"{np.median(here):.4f} ({max(here):.4f})"
 
         return TableColumn(f"{steps} steps", gap)
 
-    return Table((TableColumn("rule", RULE_NAMES.__getitem__), *map(of, STEPS)))
+    return Table((TableColumn("rule", RULE_NAMES.__getitem__), *map(of, measure.STEPS)))
 
 
-def _sampling_table(errors: Sequence[SamplingError]) -> Table[Sampler]:
+def _sampling_table(errors: Sequence[measure.SamplingError]) -> Table[measure.Sampler]:
     """A row per sampler; of the control's masks alone there is one number."""
     counts = sorted({error.count for error in errors})
 
-    def of(sampler: Sampler, count: int) -> list[SamplingError]:
+    def of(sampler: measure.Sampler, count: int) -> list[measure.SamplingError]:
         return [error for error in errors if (error.sampler, error.count) == (sampler, count)]
 
-    def drawn(count: int) -> TableColumn[Sampler]:
-        def error(sampler: Sampler) -> str | None:
+    def drawn(count: int) -> TableColumn[measure.Sampler]:
+        def error(sampler: measure.Sampler) -> str | None:
             here = of(sampler, count)
             asked = np.median([row.asked for row in here]) if here else 0
             return f"{np.median([row.error for row in here]):.3f} ({asked:.0f})" if here else None
 
         return TableColumn(f"{count} drawn", error)
 
-    new: TableColumn[Sampler] = TableColumn(
+    new: TableColumn[measure.Sampler] = TableColumn(
         "new", lambda method: np.median([one.new for one in of(method, counts[-1])]), ".0f"
     )
     return Table((TableColumn("masks", EXPLAINED.__getitem__), *map(drawn, counts), new))
@@ -194,7 +184,7 @@ SPREAD_TABLE = Table(
         TableColumn("inside", _mean("inside"), lambda share: f"{100 * share:.0f} %"),
     )
 )
-COST_TABLE: Table[PassCost] = Table(
+COST_TABLE: Table[measure.PassCost] = Table(
     (
         TableColumn("part", lambda cost: cost.part),
         TableColumn("used", lambda cost: cost.used, ","),

@@ -6,16 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from explainers.commands.options import (
-    AsJson,
-    DeviceName,
-    ModelName,
-    Yes,
-    downloads,
-    show_progress,
-    split_ids,
-    user_errors,
-)
+from explainers.commands import options
 from explainers.errors import ExplanationError
 from explainers.installation import ASSETS
 
@@ -24,7 +15,7 @@ SIZES_DOCUMENT, SIZES_STORED = ASSETS / "docs" / "sizes.md", ASSETS / "studies" 
 
 
 def speed_command(
-    model: ModelName = "sst2",
+    model: options.ModelName = "sst2",
     threads: Annotated[int, typer.Option(help="Threads of torch; 0 keeps torch's default.")] = 0,
     browser: Annotated[bool, typer.Option(help="Also start the app and open it in Chromium.")] = True,
     fits: Annotated[
@@ -34,11 +25,11 @@ def speed_command(
     batches: Annotated[
         bool, typer.Option("--batches", help="Only what several comparisons could gain from sharing batches.")
     ] = False,
-    yes: Yes = False,
-    json_: AsJson = False,
+    yes: options.Yes = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Measure speed on this machine: against Captum's defaults, cold start, memory."""
-    with user_errors(), downloads(yes=yes):
+    with options.user_errors(), options.downloads(yes=yes):
         if fits is not None:
             from explainers.studies.speed.sizes import fit_times
 
@@ -72,27 +63,27 @@ def rounded(value: object) -> str:
 def sizes_command(
     sizes: Annotated[str, typer.Option(help="Sizes, separated by commas.")] = "MiniLM-L6,BERT-base,BERT-large",
     words: Annotated[str, typer.Option(help="Numbers of words of the text, separated by commas.")] = "25,200,500",
-    device: DeviceName = "cpu",
+    device: options.DeviceName = "cpu",
     threads: Annotated[int, typer.Option(min=0, help="Threads of torch; 0 keeps torch's default.")] = 0,
 ) -> None:
     """Measure methods and comparisons on models of several sizes with random weights, as assets/docs/sizes.md.
 
     Rows of other devices, threads, sizes and texts stay as they are.
     """
-    with user_errors():
+    with options.user_errors():
         import torch
 
         from explainers.studies.speed.sizes import rows, sizes_document
 
         if threads:
             torch.set_num_threads(threads)
-        chosen = split_ids(words)
+        chosen = options.split_ids(words)
         if not all(count.isdecimal() and int(count) for count in chosen):
             raise ExplanationError(f"--words needs numbers such as 25,200, not {words!r}.")
         old = json.loads(SIZES_STORED.read_text(encoding="utf-8")) if SIZES_STORED.is_file() else []
         stored = {tuple(row[field] for field in KEY): row for row in old}
-        for row in rows(split_ids(sizes), [int(count) for count in chosen], device, show_progress):
-            show_progress(f"{row['size']}, {row['words']} words: {row['float32']['settled']['seconds']:.1f} s")
+        for row in rows(options.split_ids(sizes), [int(count) for count in chosen], device, options.show_progress):
+            options.show_progress(f"{row['size']}, {row['words']} words: {row['float32']['settled']['seconds']:.1f} s")
             stored[tuple(row[field] for field in KEY)] = row
             kept = list(stored.values())
             SIZES_STORED.write_text(json.dumps(kept) + "\n", encoding="utf-8")

@@ -34,7 +34,7 @@ from explainers.models.in_memory import wrap
 from explainers.models.optimisation import computes_in_bfloat16
 from explainers.models.precision import Precision
 from explainers.report.tables import Table, TableColumn, command_block
-from explainers.report.text import counted
+from explainers.report.wording import counted
 from explainers.results.decision import Decision
 from explainers.results.events import MethodResult
 from explainers.results.settings import Settings

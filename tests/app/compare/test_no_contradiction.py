@@ -25,7 +25,7 @@ from explainers.models.bundle_cards import bundle_names
 from explainers.report.answer import heading, marks, quoted
 from explainers.report.document import metrics_table
 from explainers.report.tables import csv_curves, csv_metrics, csv_scores
-from explainers.report.text import escaped
+from explainers.report.wording import escaped
 from explainers.results.answer import CONSENSUS, LEVEL, Answer, Null
 from explainers.results.comparison import Comparison
 from explainers.results.settings import Settings

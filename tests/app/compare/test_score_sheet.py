@@ -18,7 +18,7 @@ from explainers.methods.registry import METHODS, method_spec, select
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import MOST_WINDOWS
-from explainers.report.text import visible
+from explainers.report.wording import visible
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision

@@ -8,7 +8,7 @@ from app.store import Job
 from app.train import outcome, view
 from app.train.outcome import LOG, Epoch, Log, pace, read
 from explainers.metrics.faithfulness import METRICS
-from explainers.report.text import duration
+from explainers.report.wording import duration
 from explainers.training import loop
 
 FIRST = {"method": "aml", "texts": 100, "steps": 6, "recipe": {"epochs": 3}}

@@ -25,7 +25,7 @@ from explainers.models.smollm2 import _write_card, version_on_card
 from explainers.models.text.base_weights import sha256
 from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
-from explainers.report.text import class_words_line, class_words_warning
+from explainers.report.wording import class_words_line, class_words_warning
 from explainers.studies.architectures import FAMILIES
 from tests.models.prompted.conftest import CHAT, KINDS
 

@@ -22,7 +22,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.scenes.model import SceneModel
 from explainers.report.tables import csv_scores
-from explainers.report.text import ablated_inputs_line
+from explainers.report.wording import ablated_inputs_line
 from explainers.results.settings import Settings
 
 QUICK = ("occlusion", "text_only", "image_only")

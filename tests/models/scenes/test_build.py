@@ -12,7 +12,7 @@ from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.datasets.scenes.world import Scene, Thing, draw
 from explainers.models.catalog import load_bundle
-from explainers.models.scenes import build
+from explainers.models.scenes import build, samples
 from explainers.models.scenes.build import generated_part, make_scenes, scene_accuracy, splits
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.recipe import SceneModelRecipe
@@ -44,7 +44,7 @@ def small_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of times less of everything, and all files in the test's own folder."""
     monkeypatch.setattr(build, "WORK", tmp_path / "work")
     monkeypatch.setattr(build, "SIZES", {"train": 6, "explainer": 4, "validation": 5, "test": 8})
-    monkeypatch.setattr(build, "generate_sentences", lambda _number, seed: generate_sentences(100, seed))
+    monkeypatch.setattr(samples, "generate_sentences", lambda _number, seed: generate_sentences(100, seed))
     monkeypatch.setattr(
         build,
         "monitored_samples",

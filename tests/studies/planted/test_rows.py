@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from explainers.studies.planted import run
+from explainers.studies.planted import measure, run
 from explainers.studies.planted.measure import FILE
 
 
@@ -36,7 +36,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         yield from some
 
     monkeypatch.setattr(run, "planted_model", planted_model)
-    monkeypatch.setattr(run, "measure_all", measure_all)
+    monkeypatch.setattr(measure, "measure_all", measure_all)
     monkeypatch.setattr(run, "BLOCK", 2)
     return folder
 

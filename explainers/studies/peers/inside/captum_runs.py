@@ -7,25 +7,14 @@ from pathlib import Path
 import torch
 from captum import attr
 
+from explainers.studies.peers import packages
 from explainers.studies.peers.inside.classifier import load_classifier
-from explainers.studies.peers.packages import (
-    IG,
-    KERNEL_SHAP,
-    LIME,
-    OCCLUSION,
-    PeerJob,
-    Sentence,
-    Timed,
-    measured,
-    read_job,
-    write_runs,
-)
 
 
-def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
+def methods(job: packages.PeerJob) -> tuple[torch.nn.Module, list[packages.Timed]]:
     model, tokenizer = load_classifier(Path(job.folder))
 
-    def inputs(sentence: Sentence) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def inputs(sentence: packages.Sentence) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         ids = tokenizer(sentence.text, return_tensors="pt")["input_ids"]
         words = torch.arange(-1, ids.shape[1] - 1)[None]
         words[0, 0] = words[0, -1] = ids.shape[1] - 2  # special tokens: one more feature, which is not erased
@@ -37,8 +26,8 @@ def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
         answers: torch.Tensor = model(input_ids=ids).logits.softmax(-1)[:, label]
         return answers
 
-    def perturbing(method: type, **options: int) -> Callable[[Sentence], Sequence[float]]:
-        def explain(sentence: Sentence) -> Sequence[float]:
+    def perturbing(method: type, **options: int) -> Callable[[packages.Sentence], Sequence[float]]:
+        def explain(sentence: packages.Sentence) -> Sequence[float]:
             ids, blank, words = inputs(sentence)
             with torch.no_grad():
                 scores = method(probability).attribute(
@@ -49,7 +38,7 @@ def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
 
         return explain
 
-    def integrated(sentence: Sentence) -> Sequence[float]:
+    def integrated(sentence: packages.Sentence) -> Sequence[float]:
         ids, blank, _words = inputs(sentence)
         layer = attr.LayerIntegratedGradients(probability, model.get_input_embeddings())
         scores = layer.attribute(ids, baselines=blank, additional_forward_args=(sentence.label,), n_steps=job.steps)
@@ -58,14 +47,14 @@ def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
 
     drawn = {"n_samples": job.samples}
     return model, [
-        Timed(IG, f"{job.steps} steps", integrated),
-        Timed(LIME, f"{job.samples} samples", perturbing(attr.Lime, **drawn)),
-        Timed(KERNEL_SHAP, f"{job.samples} samples", perturbing(attr.KernelShap, **drawn)),
-        Timed(OCCLUSION, "each word", perturbing(attr.FeatureAblation)),
+        packages.Timed(packages.IG, f"{job.steps} steps", integrated),
+        packages.Timed(packages.LIME, f"{job.samples} samples", perturbing(attr.Lime, **drawn)),
+        packages.Timed(packages.KERNEL_SHAP, f"{job.samples} samples", perturbing(attr.KernelShap, **drawn)),
+        packages.Timed(packages.OCCLUSION, "each word", perturbing(attr.FeatureAblation)),
     ]
 
 
 if __name__ == "__main__":
-    asked = read_job(Path(sys.argv[1]))
+    asked = packages.read_job(Path(sys.argv[1]))
     torch.manual_seed(0)
-    write_runs(Path(sys.argv[2]), list(measured(asked, *methods(asked))))
+    packages.write_runs(Path(sys.argv[2]), list(packages.measured(asked, *methods(asked))))

@@ -20,54 +20,46 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.settings import Settings
-from explainers.studies.peers.packages import (
-    COUNTS,
-    DEFAULT,
-    FOUR,
-    GROUP_COUNTS,
-    IG,
-    KERNEL_SHAP,
-    LIME,
-    OCCLUSION,
-    TOGETHER,
-    PeerJob,
-    Sentence,
-    Timed,
-    measured,
-    read_job,
-    shared,
-    write_runs,
-)
+from explainers.studies.peers import packages
 
 PERTURBING = ("lime", "kernel_shap", "occlusion")
 SHARED_WITH_FERRET = ("integrated_gradients", "gradient_x_input", "lime", "kernel_shap")
 Made = Callable[[FrozenModel, Decision], list[Attribution]]  # the final attributions of one or several methods
 
 
-def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
+def methods(job: packages.PeerJob) -> tuple[torch.nn.Module, list[packages.Timed]]:
     model, settings = load(job.model, device="cpu"), Settings(steps=job.steps)
 
-    def timed(name: str, setting: str, made: Made) -> Timed:
-        return Timed(name, setting, partial(_explained, model, settings, made))
+    def timed(name: str, setting: str, made: Made) -> packages.Timed:
+        return packages.Timed(name, setting, partial(_explained, model, settings, made))
 
     return model.module, [
-        timed(IG, f"{job.steps} steps", partial(_with_defaults, ("integrated_gradients",))),
-        timed(OCCLUSION, "each word", partial(_with_defaults, ("occlusion",))),
-        timed(LIME, DEFAULT, partial(_with_defaults, ("lime",))),
-        timed(KERNEL_SHAP, DEFAULT, partial(_with_defaults, ("kernel_shap",))),
-        timed(TOGETHER, DEFAULT, partial(_with_defaults, PERTURBING)),
-        timed(FOUR, DEFAULT, partial(_with_defaults, SHARED_WITH_FERRET, curves=True)),
-        *(timed(KERNEL_SHAP, shared(count), partial(_counted, count, ("kernel_shap",))) for count in COUNTS),
-        *(timed(LIME, shared(count), partial(_counted, count, ("lime",))) for count in GROUP_COUNTS),
-        *(timed(TOGETHER, shared(count), partial(_counted, count, PERTURBING)) for count in GROUP_COUNTS),
+        timed(packages.IG, f"{job.steps} steps", partial(_with_defaults, ("integrated_gradients",))),
+        timed(packages.OCCLUSION, "each word", partial(_with_defaults, ("occlusion",))),
+        timed(packages.LIME, packages.DEFAULT, partial(_with_defaults, ("lime",))),
+        timed(packages.KERNEL_SHAP, packages.DEFAULT, partial(_with_defaults, ("kernel_shap",))),
+        timed(packages.TOGETHER, packages.DEFAULT, partial(_with_defaults, PERTURBING)),
+        timed(packages.FOUR, packages.DEFAULT, partial(_with_defaults, SHARED_WITH_FERRET, curves=True)),
         *(
-            timed(FOUR, shared(count), partial(_counted, count, SHARED_WITH_FERRET, curves=True))
-            for count in GROUP_COUNTS
+            timed(packages.KERNEL_SHAP, packages.shared(count), partial(_counted, count, ("kernel_shap",)))
+            for count in packages.COUNTS
+        ),
+        *(
+            timed(packages.LIME, packages.shared(count), partial(_counted, count, ("lime",)))
+            for count in packages.GROUP_COUNTS
+        ),
+        *(
+            timed(packages.TOGETHER, packages.shared(count), partial(_counted, count, PERTURBING))
+            for count in packages.GROUP_COUNTS
+        ),
+        *(
+            timed(packages.FOUR, packages.shared(count), partial(_counted, count, SHARED_WITH_FERRET, curves=True))
+            for count in packages.GROUP_COUNTS
         ),
     ]
 
 
-def _explained(model: FrozenModel, settings: Settings, made: Made, sentence: Sentence) -> Sequence[float]:
+def _explained(model: FrozenModel, settings: Settings, made: Made, sentence: packages.Sentence) -> Sequence[float]:
     """The scores of a single method; none of several."""
     decision, _ = decide(model, sentence.text, label=model.labels[sentence.label], settings=settings)
     attributions = made(with_pool(model), decision)
@@ -107,5 +99,5 @@ def _attributions(
 
 
 if __name__ == "__main__":
-    asked_for = read_job(Path(sys.argv[1]))
-    write_runs(Path(sys.argv[2]), list(measured(asked_for, *methods(asked_for))))
+    asked_for = packages.read_job(Path(sys.argv[1]))
+    packages.write_runs(Path(sys.argv[2]), list(packages.measured(asked_for, *methods(asked_for))))

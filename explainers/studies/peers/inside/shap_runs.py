@@ -9,20 +9,11 @@ import shap
 import torch
 from numpy.typing import NDArray
 
+from explainers.studies.peers import packages
 from explainers.studies.peers.inside.classifier import load_classifier
-from explainers.studies.peers.packages import (
-    DEFAULT,
-    PARTITION,
-    PeerJob,
-    Sentence,
-    Timed,
-    measured,
-    read_job,
-    write_runs,
-)
 
 
-def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
+def methods(job: packages.PeerJob) -> tuple[torch.nn.Module, list[packages.Timed]]:
     model, tokenizer = load_classifier(Path(job.folder))
 
     def probabilities(texts: Sequence[str]) -> NDArray[np.float64]:
@@ -33,14 +24,14 @@ def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
 
     explainer = shap.Explainer(probabilities, shap.maskers.Text(tokenizer), algorithm="partition", silent=True)
 
-    def explain(sentence: Sentence) -> Sequence[float]:
+    def explain(sentence: packages.Sentence) -> Sequence[float]:
         values = explainer([sentence.text]).values[0][:, sentence.label]
         return [float(value) for value in values[1:-1]]
 
-    return model, [Timed(PARTITION, DEFAULT, explain)]
+    return model, [packages.Timed(packages.PARTITION, packages.DEFAULT, explain)]
 
 
 if __name__ == "__main__":
-    asked = read_job(Path(sys.argv[1]))
+    asked = packages.read_job(Path(sys.argv[1]))
     torch.manual_seed(0)
-    write_runs(Path(sys.argv[2]), list(measured(asked, *methods(asked))))
+    packages.write_runs(Path(sys.argv[2]), list(packages.measured(asked, *methods(asked))))

@@ -15,15 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from explainers.annotations.record_json import (
-    Content,
-    annotation_json,
-    item_json,
-    json_object,
-    optional,
-    read_annotation,
-    read_item,
-)
+from explainers.annotations import record_json
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable
@@ -129,18 +121,23 @@ def rows_of(items: Iterable[Item], annotations: Sequence[Annotation]) -> Iterato
         raise DataUnavailable(f"There are annotations of {len(own):,} items that are not in the project.")
 
 
-def own_json(row: Row) -> Content:
+def own_json(row: Row) -> record_json.Content:
     item, annotation = row
-    return {"item": item_json(item), "annotation": None if annotation is None else annotation_json(annotation)}
+    return {
+        "item": record_json.item_json(item),
+        "annotation": None if annotation is None else record_json.annotation_json(annotation),
+    }
 
 
 def read_own(row: Mapping[str, Any]) -> Row | None:
     """The records beside another tool's fields, or None if there are none."""
     if row.get(OWN) is None:
         return None
-    own = json_object(row[OWN], "an object")
-    annotation = optional(own, "annotation", dict)
-    return read_item(own.get("item")), None if annotation is None else read_annotation(annotation)
+    own = record_json.json_object(row[OWN], "an object")
+    annotation = record_json.optional(own, "annotation", dict)
+    return record_json.read_item(own.get("item")), None if annotation is None else record_json.read_annotation(
+        annotation
+    )
 
 
 def content_of(row: Row) -> RowContent:
@@ -156,7 +153,7 @@ def marks_in(row: Row) -> Marked:
     return annotation.answer if isinstance(annotation.answer, Marked) else Marked()
 
 
-def who(row: Row) -> Content:
+def who(row: Row) -> record_json.Content:
     """Annotator, task, version and the annotator's own class, which every row names."""
     _, annotation = row
     names = ("annotator", "task", "version", "own_class")
