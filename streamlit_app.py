@@ -3,7 +3,7 @@
 import streamlit as st
 
 if __name__ == "__main__":  # a session; the server imports this module by its name
-    from app.login import gate
+    from app.server import login
     from app.train import view
     from explainers.installation import ASSETS
 
@@ -15,7 +15,7 @@ if __name__ == "__main__":  # a session; the server imports this module by its n
         initial_sidebar_state="collapsed" if projected else "auto",
     )
     st.logo(ASSETS / "logo.svg")
-    gate.require_login()
+    login.require_login()
     st.navigation(
         [
             st.Page("pages/compare.py", title="Compare", default=True),

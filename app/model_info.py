@@ -10,14 +10,13 @@ import streamlit as st
 from app.model_pool import ModelPool, roots
 from app.session import PageState
 from explainers.errors import ExplanationError
-from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card
+from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card, task_of
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
 from explainers.models.model_names import HUB_NAME, resolve_model_name
 from explainers.models.multimodal.head_cards import TOKENIZER, encoder_parts, is_head
 from explainers.models.prompt import prompt_named, shipped_prompts, split_name
 from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.smollm2 import smollm2_folder, version_on_card
-from explainers.models.tasks import task_of
 from explainers.report.wording import join_names, one_line
 
 LABELS_NAMED, LONGEST_LABEL = 4, 24  # classes of a foreign model in a sentence, and characters of each

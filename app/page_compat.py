@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session, streamlit_shims
-from app.login.gate import current_account
+from app.server.login import current_account
 
 FIRST_HTML = "<style></style>"  # takes no place; the script that draws HTML is there when there is some to see
 

@@ -19,8 +19,7 @@ from explainers.comparison.runner import run, with_pool
 from explainers.comparison.two_models import ModelPair, second_question, two_models
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
-from explainers.methods.registry import default_methods, select, selection
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, default_methods, select, selection
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
@@ -29,8 +28,8 @@ from explainers.report.document import fragment
 from explainers.report.two_models import pair_fragment
 from explainers.report.wording import duration
 from explainers.results.comparison import Comparison, Comparisons
+from explainers.results.decision import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings
 from explainers.results.events import MethodResult
-from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings
 from explainers.training.artifacts import available_artifacts, find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report

@@ -3,7 +3,7 @@
 from app import page_compat
 from app.annotate import page
 from app.annotate.session import annotate_state
-from app.login.gate import current_account
+from app.server.login import current_account
 from app.session import model_pool
 
 page_compat.navigated()

@@ -3,7 +3,7 @@
 from app import page_compat
 from app.evaluate import form, view
 from app.evaluate.state import evaluate_state
-from app.login.gate import current_account
+from app.server.login import current_account
 from app.session import model_pool
 from app.train.view import jobs
 

@@ -1,8 +1,8 @@
 """Train: teach a method to explain a model, from texts of one's own and without labels."""
 
 from app import page_compat
-from app.login.gate import current_account
 from app.model_info import model_info
+from app.server.login import current_account
 from app.session import model_pool
 from app.train import form, texts_form, view
 from app.train.job_list import train_state

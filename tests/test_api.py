@@ -19,8 +19,8 @@ from explainers.models.inputs.requirements import IDENTICAL
 from explainers.report.metric_rows import metric_rows
 from explainers.report.summary import summary
 from explainers.results.answer import CONSENSUS
+from explainers.results.decision import DEFAULT_SAMPLING, Settings
 from explainers.results.manifest import image_checksum
-from explainers.results.settings import DEFAULT_SAMPLING, Settings
 
 Build = Callable[..., FrozenModel]
 QUICK = ("occlusion", "gradient_x_input", "random")

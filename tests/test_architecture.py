@@ -247,7 +247,7 @@ def scattered_session_state(root: Path) -> list[str]:
 CSV_WRITERS = {
     "explainers/report/tables.py",  # all frames, guarded
     "explainers/annotations/formats/tables.py",  # annotations: guarded, and read back as they were
-    "app/train/submission.py",  # the texts of a training, which only the training reads
+    "app/train/jobs.py",  # the texts of a training, which only the training reads
 }
 
 

@@ -20,7 +20,7 @@ from app.annotate import tables as store_tables
 from app.annotate.answers import Confirmation, usable
 from app.annotate.disputes import LONGEST_ORIGIN, origin_and_owner
 from app.annotate.projects import Project, ProjectSpec
-from app.login.gate import Account
+from app.server.login import Account
 from app.store import Store
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import parse_items
@@ -32,7 +32,7 @@ from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.user_texts import shipped_pairs
 from explainers.errors import DataUnavailable
-from explainers.models import tasks
+from explainers.models import bundle_cards
 
 LONGEST = 30_000  # characters of an item; models read the beginning of long texts
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
@@ -224,7 +224,7 @@ def embedded_items(model: str, source: str, labels: tuple[str, ...], noun: str =
         return [Item(f"pair {number}", example) for number, example in enumerate(shipped_pairs(model), start=1)]
     if source == GENERATED:
         names = [f"{noun} {number}" for number in range(1, count + 1)]
-        return [_item(name, tasks.generated_example(name), labels) for name in names]
+        return [_item(name, bundle_cards.generated_example(name), labels) for name in names]
     return [
         _item(example.title, example_of(example), labels) for example in curated_examples() if example.model == model
     ]

@@ -10,7 +10,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app import plain_text
-from app.annotate import answers, items, payload, people
+from app.annotate import answers, payload, people, projects
 from app.annotate.answers import Confirmation
 from app.annotate.disputes import as_annotations, histories
 from app.annotate.preparation import Preparer
@@ -42,7 +42,7 @@ def downloads(store: Store, project: Project) -> None:
     st.subheader("Download", anchor=False)
 
     def everything() -> tuple[list[records.Item], list[records.Annotation]]:
-        known = items.all_items(store, project.id)
+        known = projects.all_items(store, project.id)
         return [item for _, item, _ in known.values()], all_annotations(store, project, known)
 
     _buttons("all", project, everything)
@@ -74,7 +74,7 @@ def own_work(store: Store, project: Project, annotator: int) -> tuple[list[recor
     name = people.names(store, project.id)[annotator]
     mine = [annotation for annotation in answers.annotations(store, project) if annotation.annotator == name]
     used = {annotation.item for annotation in mine}
-    answered = items.all_items(store, project.id, answered=True)
+    answered = projects.all_items(store, project.id, answered=True)
     listed = [without_writer(item) for id, (_, item, _) in answered.items() if id in used]
     return listed, [without_names(annotation, project) for annotation in mine] if project.hides_methods else mine
 
@@ -150,7 +150,7 @@ def wait(store: Store, preparer: Preparer, project: Project, annotator: int, ite
 
 def _look(store: Store, preparer: Preparer, project: Project, item: int) -> None:
     try:
-        known = items.item(store, item)
+        known = projects.item(store, item)
     except ExplanationError as error:
         plain_text.error(str(error))
         return

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from app import plain_text
-from app.annotate import items, people, projects, session, workbench
+from app.annotate import people, projects, session, workbench
 from app.annotate.people import Invite
 from app.annotate.preparation import Preparer
 from app.annotate.project_form import new_project
@@ -20,9 +20,9 @@ from app.annotate.session import PARAMETER, PEOPLE, RESULTS, SETTINGS, WORK, Ann
 from app.annotate.tables import method_name
 from app.annotate.workbench import AHEAD, annotate
 from app.database.connections import StoreUnavailable
-from app.login.gate import Account
 from app.model_pool import ModelPool
 from app.server import edge
+from app.server.login import Account
 from app.store import Store
 from explainers.errors import ExplanationError
 from explainers.report.wording import counted
@@ -166,7 +166,7 @@ def owner_page(store: Store, preparer: Preparer, pool: ModelPool, visitor: Annot
             st.caption(EMPTY)
         made = new_project(store, preparer, pool, visitor.account)
         if made is not None:
-            preparer.want(items.first_items(store, made.id, AHEAD))
+            preparer.want(projects.first_items(store, made.id, AHEAD))
             annotate_state().next_project = made.id
             st.rerun()
         return
@@ -244,7 +244,7 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
             f"Blind: {'yes' if spec.blind else 'no'}",
         ]
     )
-    failed = items.failures(store, project.id)
+    failed = projects.failures(store, project.id)
     if failed:
         plain_text.warning(FAILED.format(count=sum(map(len, failed.values())), items=len(failed)))
         reasons = {(method, reason) for own in failed.values() for method, reason in own.items()}

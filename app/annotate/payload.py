@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.annotate.answers import Stored
-from app.annotate.items import Prepared, PreparedMap
-from app.annotate.projects import ONE_BY_ONE, TITLES, Project
+from app.annotate.projects import ONE_BY_ONE, TITLES, Prepared, PreparedMap, Project
 from app.annotate.tables import method_name
 from explainers.annotations import records
 from explainers.annotations.formats.own_records import class_number
@@ -34,7 +33,7 @@ from explainers.models.inputs.encoding import Encoding
 from explainers.report.colours import colour, strengths, strongest
 from explainers.report.display_images import display_image
 from explainers.report.wording import visible
-from explainers.results.attribution import ranking, top_count
+from explainers.results.events import ranking, top_count
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MOST_CLASSES = 8  # that a sentence names

@@ -16,8 +16,7 @@ from threading import Condition, Thread
 
 from sqlalchemy import select
 
-from app.annotate.items import Prepared, PreparedMap, item_of, read_prepared, without_model
-from app.annotate.projects import Project, locked, project
+from app.annotate.projects import Prepared, PreparedMap, Project, item_of, locked, project, read_prepared, without_model
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
 from app.compare.runs import Request
@@ -29,8 +28,7 @@ from explainers.models.bundle_cards import input_names_of_bundle
 from explainers.models.foreign.hub_transfer import DownloadNotAllowed
 from explainers.models.inputs.requirements import display_input_names
 from explainers.results.comparison import Comparison
-from explainers.results.decision import Decision
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
 
 log = logging.getLogger(__name__)
 

@@ -15,16 +15,15 @@ from app.annotate import data_files, projects
 from app.annotate.preparation import Preparer
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
 from app.annotate.session import annotate_state
-from app.login.gate import Account
 from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import ModelPool
+from app.server.login import Account
 from app.session import put, value_of
 from app.store import Store
 from explainers.annotations.records import Annotation, Item, Task
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
-from explainers.methods.registry import METHODS
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec
 from explainers.report.wording import counted
 from explainers.training.artifacts import check_fitted, runnable_narrators
 

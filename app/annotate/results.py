@@ -8,9 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from app.annotate.items import Prepared
 from app.annotate.payload import PREDICTION_HIDDEN
-from app.annotate.projects import ORDER, TITLES, Project
+from app.annotate.projects import ORDER, TITLES, Prepared, Project
 from explainers.annotations import judged, opinions, records
 from explainers.annotations.agreement import AgreementValue, of_items, of_pairs, overall
 from explainers.annotations.formats.own_records import class_number

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import plain_text
-from app.annotate import items, people, projects
+from app.annotate import people, projects
 from app.annotate.adjudication import adjudicate
 from app.annotate.intermission import downloads
 from app.annotate.preparation import MOST_WAITING, Preparer
@@ -181,7 +181,7 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
     if project.opened is None:
         _open(store, project)
         return
-    unread = items.answered_unprepared(store, project.id)  # first: what is prepared in between would be in neither
+    unread = projects.answered_unprepared(store, project.id)  # first: what is prepared in between would be in neither
     shown = shown_results(store, project)
     if not shown.annotations:
         st.caption(NOTHING)
@@ -196,7 +196,7 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
     st.subheader("Decide where people differ", anchor=False)
     adjudicate(store, project, shown.disputes, by)
     _flagged(shown.annotations)
-    _failures(items.failures(store, project.id))
+    _failures(projects.failures(store, project.id))
     downloads(store, project)
 
 

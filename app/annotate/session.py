@@ -16,8 +16,8 @@ from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
 from app.compare.session import engine
 from app.components import component
-from app.login.gate import Account
 from app.server import lifetime
+from app.server.login import Account
 from app.session import MODEL_NAME, NOT_CARRIED, PageState, carried, held
 from app.store import Store
 from explainers.errors import ExplanationError

@@ -13,7 +13,7 @@ import streamlit as st
 from numpy.typing import NDArray
 from sqlalchemy import func, select
 
-from app.annotate import answers, disputes, items, results
+from app.annotate import answers, disputes, projects, results
 from app.annotate.disputes import Decided, Dispute, OwnerDecision
 from app.annotate.projects import Project
 from app.annotate.results import ItemState, TaskAgreement, faithfulness
@@ -175,7 +175,7 @@ def shown_results(store: Store, project: Project) -> ShownResults:
 def _computed(salt: str, at: Revision, _store: Store, _project: Project) -> ShownResults:
     """Return the results; `salt` tells the project from a later one with the same number."""
     annotations = answers.annotations(_store, _project)
-    answered = items.all_items(_store, _project.id, answered=True)
+    answered = projects.all_items(_store, _project.id, answered=True)
     states = results.item_states(answered, annotations)
     return ShownResults(
         annotations,

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from app import plain_text
-from app.annotate import answers, intermission, items, people
+from app.annotate import answers, intermission, people, projects
 from app.annotate.answers import Confirmation, Stored
 from app.annotate.decision_form import read_class, read_sent
 from app.annotate.payload import PREDICTION_HIDDEN, TaskQuestion, payload
@@ -55,7 +55,7 @@ def _question(
 
     What is shown stays as it is: an explanation that comes later is there when the item is opened again.
     """
-    item, prepared = items.item(store, number) or (None, None)
+    item, prepared = projects.item(store, number) or (None, None)
     if item is None or prepared is None:
         return None
     stored = answers.latest(store, number, annotator)

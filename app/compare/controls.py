@@ -23,13 +23,12 @@ from app.streamlit_shims import Container
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
-from explainers.methods.registry import METHODS, groups, select, using_weights_of
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec, groups, select, using_weights_of
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.precision import PRECISIONS, Precision
 from explainers.models.smollm2 import PACKAGE_SIZE, get_smollm2
 from explainers.report.wording import duration
-from explainers.results.settings import UNTIL_SETTLED, Settings
+from explainers.results.decision import UNTIL_SETTLED, Settings
 from explainers.training.artifacts import available_artifacts, not_fitted, runnable_narrators, waiting_narrators
 
 NARRATORS_HELP = (

@@ -19,8 +19,8 @@ from app.session import put, value_of
 from explainers.comparison.duel import Pair, can_duel
 from explainers.methods.registry import method_spec
 from explainers.report import wording
+from explainers.results.decision import RANDOM_ORDERS
 from explainers.results.events import Duel, DuelSide
-from explainers.results.settings import RANDOM_ORDERS
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison

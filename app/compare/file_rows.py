@@ -22,7 +22,7 @@ from explainers.annotations.formats.items_file import parse_items
 from explainers.datasets.example import Example
 from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec
 from explainers.results.manifest import strict_json
 
 if TYPE_CHECKING:

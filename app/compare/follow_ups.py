@@ -19,9 +19,8 @@ from explainers.metrics.erasure import Kind, MaskedPredictor, single_modality_cu
 from explainers.metrics.faithfulness import random_control
 from explainers.models.calls import Meter
 from explainers.results.answer import CONSENSUS
-from explainers.results.attribution import ErasureCurves
 from explainers.results.comparison import Comparison
-from explainers.results.events import Duel, RandomControl
+from explainers.results.events import Duel, ErasureCurves, RandomControl
 
 if TYPE_CHECKING:
     from explainers.attribution.interactions import PairInteractions

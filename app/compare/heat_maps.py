@@ -13,7 +13,7 @@ from explainers.datasets.example import Evidence
 from explainers.models.inputs.encoding import Unit
 from explainers.report.colours import colour, strengths, strongest
 from explainers.report.display_images import DisplayImage, display_image
-from explainers.results.attribution import Attribution, ranking, top_count
+from explainers.results.events import Attribution, ranking, top_count
 
 THICKEST = 5  # pixels of the underline
 LONGEST_LABEL = 24  # characters, in a legend

@@ -33,8 +33,7 @@ from explainers.report.wording import one_line, visible
 from explainers.training.artifacts import runnable_narrators, waiting_narrators
 
 if TYPE_CHECKING:
-    from explainers.results.events import Failure
-    from explainers.results.narrative import Narrative, NarrativeCheck
+    from explainers.results.events import Failure, Narrative, NarrativeCheck
 
 
 def mentioned(run: Run, narrative: "Narrative") -> dict[str, tuple[str, list[int]]]:

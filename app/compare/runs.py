@@ -17,15 +17,13 @@ from explainers.comparison.budget import Budget, postponed_passes
 from explainers.comparison.stored_results import StoredResult
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec
 from explainers.models.calls import Meter
 from explainers.models.precision import Precision
 from explainers.results.answer import Answer
-from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
-from explainers.results.decision import Decision
-from explainers.results.events import Event, MethodResult
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
+from explainers.results.events import Attribution, Event, MethodResult
 
 GONE = 10.0  # seconds without a look, from a tab that is closed or disconnected
 ELSEWHERE = 150.0  # the same from an open tab: at another page, or hidden, where browsers tick once a minute

@@ -34,14 +34,13 @@ from app.components import component, newest
 from app.model_info import info_on_card
 from explainers.comparison.consensus import FEWEST_METHODS
 from explainers.errors import without_folders
-from explainers.methods.registry import method_spec
-from explainers.methods.spec import SLOW, MethodSpec
+from explainers.methods.registry import SLOW, MethodSpec, method_spec
 from explainers.models.inputs.requirements import display_input_names
 from explainers.report.colours import line_of
 from explainers.report.wording import decimals, one_line, share_line, target_name, visible
 from explainers.results.answer import CONSENSUS
-from explainers.results.attribution import Attribution
 from explainers.results.comparison import part_names
+from explainers.results.events import Attribution
 
 UNPREDICTABLE = 20  # model calls before which the remaining time is not estimated
 

@@ -25,8 +25,7 @@ from app.compare.drawing_options import EVIDENCE
 from app.compare.runs import Run, answer_of
 from app.compare.state import RowOrder, compare_state
 from app.components import component, newest
-from explainers.methods.registry import method_spec
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, method_spec
 from explainers.metrics.agreement import spearman
 from explainers.metrics.faithfulness import METRICS, decisive_metrics
 from explainers.metrics.spec import MetricSpec
@@ -37,9 +36,8 @@ from explainers.results.answer import CONSENSUS
 
 if TYPE_CHECKING:
     from explainers.report.metric_rows import MetricRow
-    from explainers.results.attribution import ErasureCurves
     from explainers.results.comparison import Comparison
-    from explainers.results.events import MethodResult, RandomControl
+    from explainers.results.events import ErasureCurves, MethodResult, RandomControl
 
 EXPERIMENTS = ("removed", "kept")
 BAND = (0.025, 0.975)  # quantiles over the random orders

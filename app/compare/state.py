@@ -34,11 +34,11 @@ from app.model_pool import SERVER_DEVICE
 from app.session import FLAG, NAMES, NOT_CARRIED, TEXT, Codec, PageState, carried, held, one_of, sent_by, whole_number
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec
 from explainers.metrics.agreement import AGREEMENTS
 from explainers.report.colours import PRESETS
 from explainers.report.display_images import display_image
-from explainers.results.settings import UNTIL_SETTLED
+from explainers.results.decision import UNTIL_SETTLED
 
 PREDICTED, NO_OTHER = "the predicted one", "nothing"  # the class to explain, and the one that it is compared with
 OWN_IMAGE = "your own picture"  # the name of an uploaded one

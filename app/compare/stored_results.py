@@ -19,13 +19,21 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import select
-from explainers.models import tasks
+from explainers.models import bundle_cards
 from explainers.models.bundle_cards import bundle_names, generator_noun
 from explainers.models.prompt import PromptError, prompt_named, split_name
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
-from explainers.results.events import Duel, Event, Failure, MethodResult, OperatorCheck, RandomControl
-from explainers.results.narrative import Narrative, NarrativeCheck
+from explainers.results.events import (
+    Duel,
+    Event,
+    Failure,
+    MethodResult,
+    Narrative,
+    NarrativeCheck,
+    OperatorCheck,
+    RandomControl,
+)
 from explainers.training.artifacts import runnable_narrators, waiting_narrators
 
 log = logging.getLogger(__name__)
@@ -211,4 +219,4 @@ def is_image_name(name: str) -> bool:
 @lru_cache(maxsize=64)
 def generated_example(name: str) -> Example:
     """The generated image of this name with its statement."""
-    return tasks.generated_example(name)
+    return bundle_cards.generated_example(name)

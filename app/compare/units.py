@@ -19,7 +19,7 @@ from explainers.models.prompt import PromptError, prompt_named, split_name
 from explainers.models.prompted.filled import has_examples
 from explainers.report.wording import counted, one_line
 from explainers.results.answer import Units
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 LONG = 60  # words; of longer texts the sentences are explained first
 LONGEST_SENTENCE = 40  # characters of it in the list

@@ -13,12 +13,11 @@ import streamlit as st
 from app import plain_text
 from app.evaluate.data_form import NO_DATA, SubmittedData, submitted_data
 from app.evaluate.state import evaluate_state
-from app.login.gate import Account
 from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import DOWNLOAD_FIRST, ModelPool, roots
+from app.server.login import Account
 from app.store import Job
-from app.train.jobs import Jobs
-from app.train.submission import device, discard, runs
+from app.train.jobs import Jobs, device, discard, runs
 from explainers.annotations.formats import archives
 from explainers.comparison.budget import explaining_passes
 from explainers.datasets.example import InputImage
@@ -26,8 +25,7 @@ from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.names import FEWEST
 from explainers.evaluation.set_spec import PRESETS, SetSpec, offered_methods
-from explainers.methods.registry import select
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, select
 from explainers.models.model_names import resolve_model_name
 from explainers.report.wording import counted, duration
 

@@ -5,8 +5,8 @@ import streamlit as st
 from app import plain_text
 from app.evaluate import results
 from app.evaluate.state import Remaining, checked, checking, done, evaluate_state, has_result, moment, result
-from app.login.gate import Account
 from app.plain_text import Bold
+from app.server.login import Account
 from app.store import Job
 from app.streamlit_shims import Container
 from app.train import processes

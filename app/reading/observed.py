@@ -31,8 +31,7 @@ from explainers.report.wording import UNDEFINED, decimals, join_names, one_line
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
-    from explainers.results.events import MethodResult
-    from explainers.results.narrative import NarrativeCheck
+    from explainers.results.events import MethodResult, NarrativeCheck
 
 YES_OR_NO = ("states",)  # kinds of numbers that are 1 or 0
 SHOWN_DIFFERENCE = 5e-4  # values are shown with three decimals

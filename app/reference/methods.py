@@ -17,8 +17,7 @@ from app.model_pool import ModelPool
 from app.plain_text import Bold
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NarratorSpec
-from explainers.methods.registry import METHODS, groups
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec, groups
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.report.evaluation_tables import EVALUATION, NOTE, evaluation_cells, evidence_cells, row_name

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import plain_text
-from app.login.gate import Account
 from app.model_info import is_fetched_first, model_box, model_info
 from app.model_pool import ModelPool, import_transformers, own_device
+from app.server.login import Account
 from app.store import Job
 from app.train.job_list import train_state
-from app.train.jobs import Jobs
+from app.train.jobs import Jobs, device
 from app.train.outcome import read
-from app.train.submission import device
 from app.train.texts_form import SubmittedTexts
 from explainers.datasets.example import Example
 from explainers.datasets.images.sets import OWN

@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from app import plain_text
-from app.login.gate import Account
 from app.plain_text import Bold
+from app.server.login import Account
 from app.session import MODEL_NAME, NOT_CARRIED, Controls, PageState, carried, held
 from app.store import Job, JobKind
 from app.streamlit_shims import Container

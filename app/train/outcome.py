@@ -19,11 +19,10 @@ from app import plain_text
 from app.components import coefficients
 from app.plain_text import Bold
 from app.store import Job
+from app.train.jobs import own_weights
 from app.train.processes import card
-from app.train.submission import own_weights
 from explainers.errors import ExplanationError
-from explainers.methods.registry import METHODS
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec
 from explainers.metrics import agreement
 from explainers.metrics.faithfulness import METRICS
 from explainers.training.artifacts import find_artifact

@@ -10,18 +10,17 @@ from functools import partial
 import streamlit as st
 
 from app import plain_text
-from app.login.gate import Account
 from app.model_info import info_on_card
 from app.plain_text import Bold
 from app.server import lifetime
+from app.server.login import Account
 from app.session import value_of
 from app.store import Job, Store
 from app.train import processes
 from app.train.job_list import JobList, train_state, waiting
-from app.train.jobs import EXPLAINERS, Jobs, Overview
+from app.train.jobs import EXPLAINERS, Jobs, Overview, own_weights
 from app.train.outcome import Log, curves, pace, read, result, title
 from app.train.processes import card
-from app.train.submission import own_weights
 from explainers.errors import ExplanationError
 from explainers.report.wording import duration
 

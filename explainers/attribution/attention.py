@@ -9,8 +9,8 @@ attends to. Attention does not depend on the class that is explained.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from explainers.methods.spec import MethodSpec
-from explainers.results.attribution import Attribution, floats
+from explainers.methods.registry import MethodSpec
+from explainers.results.events import Attribution, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

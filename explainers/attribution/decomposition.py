@@ -22,7 +22,7 @@ from explainers.models.batching import memory_errors
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT, Encoding
 from explainers.models.internals import transformer_layers
-from explainers.results.attribution import floats
+from explainers.results.events import floats
 
 ROWS = 32  # tokens whose contributions are computed at once
 TOLERANCE = 1e-3  # of the largest number of a state

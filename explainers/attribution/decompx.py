@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from explainers.errors import ExplanationError
-from explainers.methods.spec import MethodSpec
-from explainers.results.attribution import Attribution
+from explainers.methods.registry import MethodSpec
+from explainers.results.events import Attribution
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from explainers.errors import ExplanationError
-from explainers.methods.spec import MethodSpec
-from explainers.results.attribution import Attribution, floats
+from explainers.methods.registry import MethodSpec
+from explainers.results.events import Attribution, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

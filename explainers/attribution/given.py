@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explainers.errors import ExplanationError
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec
 from explainers.models.target import Target
-from explainers.results.attribution import Attribution, floats
+from explainers.results.events import Attribution, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

@@ -12,8 +12,8 @@ not depend on the class, so that only the predicted one is said to be explained.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from explainers.methods.spec import MethodSpec
-from explainers.results.attribution import Attribution
+from explainers.methods.registry import MethodSpec
+from explainers.results.events import Attribution
 
 if TYPE_CHECKING:
     from torch import Tensor

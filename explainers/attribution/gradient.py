@@ -26,8 +26,8 @@ the whole process, which other threads use too.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from explainers.methods.spec import MethodSpec
-from explainers.results.attribution import Attribution, floats
+from explainers.methods.registry import MethodSpec
+from explainers.results.events import Attribution, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

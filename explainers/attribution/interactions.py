@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.attribution.kernel_shap import kernel_weights
-from explainers.attribution.mask_samples import SharedMasks
-from explainers.attribution.shared_masks import shared_masks
+from explainers.attribution.mask_samples import SharedMasks, shared_masks
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.results.attribution import floats
+from explainers.results.events import floats
 
 Floats = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explainers.attribution import mask_samples
-from explainers.attribution.shared_masks import shared_masks, size_weights
-from explainers.methods.spec import MethodSpec
-from explainers.results.attribution import Attribution
-from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED, Sampling
+from explainers.attribution.mask_samples import shared_masks, size_weights
+from explainers.methods.registry import MethodSpec
+from explainers.results.decision import SETTLED_BY, UNTIL_SETTLED, Sampling
+from explainers.results.events import Attribution
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

@@ -6,8 +6,8 @@ score_u = p(label | x) - p(label | x without u)
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from explainers.methods.spec import MethodSpec
-from explainers.results.attribution import Attribution, floats
+from explainers.methods.registry import MethodSpec
+from explainers.results.events import Attribution, floats
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.attribution.kernel_shap import KernelShap, kernel_weights
-from explainers.attribution.mask_samples import DRAWS, Floats, Masks
-from explainers.attribution.shared_masks import inclusion, shared_masks
-from explainers.methods.spec import MethodSpec
-from explainers.results.attribution import Attribution, floats
-from explainers.results.settings import SETTLED_BY
+from explainers.attribution.mask_samples import DRAWS, Floats, Masks, inclusion, shared_masks
+from explainers.methods.registry import MethodSpec
+from explainers.results.decision import SETTLED_BY
+from explainers.results.events import Attribution, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

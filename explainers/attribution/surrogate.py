@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression, Ridge
 
 from explainers.attribution.mask_samples import Look, MaskSample, batch_ends, settled
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.results.attribution import Attribution, floats
+from explainers.results.events import Attribution, floats
 
 STAGES = (0.1, 0.25, 0.5)  # shares of the samples after which an estimate is shown; the final one comes after all
 

@@ -9,7 +9,7 @@ import typer
 from explainers.commands import options
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError
-from explainers.results.settings import EVALUATED_SAMPLING
+from explainers.results.decision import EVALUATED_SAMPLING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,7 +153,7 @@ def evaluate_command(
             return typer.echo(evaluate_rows(row_spec(context), as_json=json_))
         from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set
         from explainers.models.precision import checked_precision
-        from explainers.results.settings import checked_settings
+        from explainers.results.decision import checked_settings
 
         settings = checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)
         ids = tuple(filter(None, options.split_ids(methods)))

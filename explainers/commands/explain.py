@@ -10,11 +10,11 @@ from explainers.commands import options
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import base_id, check_applicable, default_methods, select, selection
-from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED
+from explainers.results.decision import DEFAULT_SAMPLING, UNTIL_SETTLED
 
 if TYPE_CHECKING:
     from explainers.datasets.example import Example
-    from explainers.methods.spec import MethodSpec
+    from explainers.methods.registry import MethodSpec
     from explainers.models.frozen_model import FrozenModel
     from explainers.results.comparison import Comparison
 
@@ -84,7 +84,7 @@ def explain_command(
 ) -> None:
     """Explain one input with several methods, and measure each explanation."""
     with options.user_errors(), options.downloads(yes=yes):
-        from explainers.results.settings import checked_budget, checked_settings
+        from explainers.results.decision import checked_budget, checked_settings
 
         numbers, seconds = sentence_numbers(opened), checked_budget(budget)
         checked_settings(unit, erasure or "mask", samples, steps, seed, sampling, numbers)

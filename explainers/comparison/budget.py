@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from explainers.attribution.controls import RANDOM
 from explainers.attribution.mask_samples import batch_ends
-from explainers.methods.spec import SLOW, MethodSpec
+from explainers.methods.registry import SLOW, MethodSpec
 from explainers.metrics.faithfulness import DRAWS, METRICS, SEARCHED_ORDERS
 from explainers.models.calls import Meter
-from explainers.results.attribution import curve_counts, first_counts, metric_counts
-from explainers.results.settings import RANDOM_ORDERS, SETTLED_BY, Settings
+from explainers.results.decision import RANDOM_ORDERS, SETTLED_BY, Settings
+from explainers.results.events import curve_counts, first_counts, metric_counts
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison

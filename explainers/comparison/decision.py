@@ -24,10 +24,9 @@ from explainers.models.inputs.words import sentence_spans
 from explainers.models.precision import CHECKED_SHARE, NO_TIME, UsedPrecision
 from explainers.models.target import target_of
 from explainers.results.comparison import part_names
-from explainers.results.decision import Decision, ModelCard
+from explainers.results.decision import Decision, ModelCard, Settings
 from explainers.results.events import AblatedInputs
 from explainers.results.manifest import libraries
-from explainers.results.settings import Settings
 
 FLOAT32 = UsedPrecision()
 

@@ -11,17 +11,23 @@ import numpy as np
 
 from explainers.attribution.controls import control_orders
 from explainers.comparison.budget import UNLIMITED, Budget
-from explainers.methods.spec import Method, MethodSpec
+from explainers.methods.registry import Method, MethodSpec
 from explainers.metrics import faithfulness
 from explainers.metrics.chance import EXACT_UP_TO, exact_null
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.results.attribution import Attribution, curve_counts, floats, metric_counts
-from explainers.results.decision import Decision
-from explainers.results.events import MethodResult, OperatorCheck, RandomControl
-from explainers.results.settings import RANDOM_ORDERS
+from explainers.results.decision import RANDOM_ORDERS, Decision
+from explainers.results.events import (
+    Attribution,
+    MethodResult,
+    OperatorCheck,
+    RandomControl,
+    curve_counts,
+    floats,
+    metric_counts,
+)
 
 Scores = tuple[float, ...]
 

@@ -22,8 +22,7 @@ from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, me
 from explainers.comparison.decision import ablated_inputs
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
-from explainers.methods.registry import applicable, method_spec
-from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
+from explainers.methods.registry import IMMEDIATE, KINDS, SLOW, MethodSpec, applicable, method_spec
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import postponed_metrics
 from explainers.models.calls import Meter, PredictionCache, TimeOver
@@ -31,18 +30,19 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure, needs_one_window
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS
-from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.events import (
+    Attribution,
     Event,
     Failure,
     MethodResult,
     MethodStarted,
+    Narrative,
+    NarrativeCheck,
     OperatorCheck,
     Postponed,
     RandomControl,
 )
-from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.training.artifacts import runnable_narrators
 
 log = logging.getLogger(__name__)

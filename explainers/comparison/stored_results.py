@@ -20,8 +20,7 @@ from explainers.datasets.curated_examples import CuratedExample, example_of
 from explainers.datasets.example import InputImage
 from explainers.errors import ExplanationError
 from explainers.installation import ASSETS
-from explainers.methods.registry import select
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, select
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision, ModelCard
 from explainers.training.artifacts import find_artifact

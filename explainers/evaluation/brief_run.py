@@ -21,16 +21,14 @@ from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, me
 from explainers.comparison.measuring import check_operator, measure_at, random_orders, run_random_control
 from explainers.comparison.runner import estimates, example_of, failure, is_checked, other_operators
 from explainers.evaluation.names import ROTATIONS
-from explainers.methods.registry import applicable, method_spec
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, applicable, method_spec
 from explainers.metrics.erasure import MaskedPredictor, erasure_masks
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import needs_one_window
 from explainers.results.answer import CONSENSUS
-from explainers.results.attribution import Attribution, metric_counts, ranking
 from explainers.results.decision import Decision
-from explainers.results.events import Event, Failure, OperatorCheck
+from explainers.results.events import Attribution, Event, Failure, OperatorCheck, metric_counts, ranking
 
 Scores = tuple[float, ...]
 

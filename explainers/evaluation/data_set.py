@@ -24,17 +24,15 @@ from explainers.evaluation import measurement
 from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.evaluation.table import Row, summary_rows
 from explainers.memoized import memoized
-from explainers.methods.registry import METHODS, check_applicable, select, using_weights_of
-from explainers.methods.spec import MethodSpec
-from explainers.models.bundle_cards import is_generated
+from explainers.methods.registry import METHODS, MethodSpec, check_applicable, select, using_weights_of
+from explainers.models.bundle_cards import is_generated, task_of
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
 from explainers.models.precision import Precision
-from explainers.models.tasks import task_of
 from explainers.models.worker_processes import check_processes, map_in_processes
+from explainers.results.decision import EVALUATED_SAMPLING, SETTLED_BY, Settings
 from explainers.results.manifest import libraries
-from explainers.results.settings import EVALUATED_SAMPLING, SETTLED_BY, Settings
 from explainers.training.artifacts import available_artifacts, check_fitted
 
 

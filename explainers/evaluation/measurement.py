@@ -26,8 +26,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation.names import AVGSEN, CONTROLS, EVALUATED_ORDERS, POSITION, RANDOM
 from explainers.evaluation.record_file import Record, read_records
-from explainers.methods.registry import applicable, method_spec
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, applicable, method_spec
 from explainers.metrics import plausibility
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import METRICS, measured, prefetch
@@ -35,9 +34,8 @@ from explainers.metrics.sensitivity import sensitivity
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure
-from explainers.results.attribution import Attribution
-from explainers.results.decision import Decision
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
+from explainers.results.events import Attribution
 from explainers.training.artifacts import find_artifact
 
 

@@ -19,10 +19,10 @@ from explainers.evaluation.narrator_weights import NarratorEvaluationSpec, Progr
 from explainers.evaluation.tournament import check_competitors, run_tournament
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.metrics.erasure import MaskedPredictor
+from explainers.models.bundle_cards import TASKS, reason_on_topic, reason_truth
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.internals import classifier_head
-from explainers.models.tasks import TASKS, reason_on_topic, reason_truth
 from explainers.narrative.checks import named_word_effect
 from explainers.narrative.content_words import content
 from explainers.narrative.narrate import mentions, read_narrator

@@ -37,8 +37,7 @@ from explainers.errors import ExplanationError
 from explainers.evaluation.explain_batch import SetPlan, row_seed
 from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.record_file import Record, appending, resume_records
-from explainers.methods.registry import METHODS, select
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec, select
 from explainers.metrics.agreement import spearman
 from explainers.metrics.chance import evidence
 from explainers.metrics.erasure import MaskedPredictor
@@ -48,8 +47,8 @@ from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.worker_processes import map_in_processes
-from explainers.results.attribution import ranking
 from explainers.results.decision import Decision
+from explainers.results.events import ranking
 
 FEWEST_UNITS = 4  # of a text; ranks of fewer say next to nothing
 TRIED = 50  # rows for each that is checked, of which one has enough units

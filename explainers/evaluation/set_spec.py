@@ -18,10 +18,9 @@ from explainers.datasets.example import Example, InputImage
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError, refused_fields
 from explainers.evaluation.names import ROTATIONS
-from explainers.methods.registry import METHODS, applicable, select
-from explainers.methods.spec import SLOW, MethodSpec
+from explainers.methods.registry import METHODS, SLOW, MethodSpec, applicable, select
 from explainers.models.precision import checked_precision
-from explainers.results.settings import (
+from explainers.results.decision import (
     DEFAULT_SAMPLING,
     RANDOM_ORDERS,
     UNTIL_SETTLED,

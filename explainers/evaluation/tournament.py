@@ -37,9 +37,8 @@ from explainers.models.inputs.encoding import Encoding
 from explainers.narrative.content_words import content
 from explainers.narrative.narrate import mentions
 from explainers.narrative.text_metrics import Floats
-from explainers.results.attribution import Attribution, ranking
-from explainers.results.decision import Decision
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
+from explainers.results.events import Attribution, ranking
 
 ONE_IN = 5  # words is a top word
 Units = frozenset[int]

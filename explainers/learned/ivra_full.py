@@ -34,12 +34,11 @@ from explainers.learned.ivra import Ivra, cross_entropy
 from explainers.learned.recipe import Select, trained_parameters
 from explainers.metrics.agreement import consistency
 from explainers.metrics.bootstrap import difference_interval
-from explainers.models.bundle_cards import BUNDLES, CARD, bundle_names, read_card
+from explainers.models.bundle_cards import BUNDLES, CARD, TASKS, bundle_names, read_card
 from explainers.models.catalog import fingerprint, load_bundle
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, input_embeddings, passes_in
 from explainers.models.optimisation import accuracy, adapted
-from explainers.models.tasks import TASKS
 from explainers.models.text.base_weights import sha256
 from explainers.models.text.bundle import WEIGHTS
 from explainers.training.loop import LOG, check_finite, log_line

@@ -18,7 +18,7 @@ from explainers.learned.recipe import Recipe, load_learned
 from explainers.methods.registry import method_spec
 from explainers.models.batching import memory_errors
 from explainers.models.internals import forward_with_internals
-from explainers.results.attribution import Attribution, floats
+from explainers.results.events import Attribution, floats
 from explainers.training.spec import with_hyperparameters
 
 if TYPE_CHECKING:

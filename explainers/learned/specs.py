@@ -1,6 +1,6 @@
 """The specs of the learned methods, apart from the methods so that a registry reads them without loading torch."""
 
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec
 
 AML = MethodSpec(
     id="aml",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import decisive_metric
 from explainers.results.answer import Null
-from explainers.results.attribution import PERCENTS, top_count
+from explainers.results.events import PERCENTS, top_count
 
 EXACT_UP_TO = 8  # units: 256 masks, which methods that sample ask in any case
 FEWEST_UNITS = 5  # with fewer there are so few orders that even the best one has p > 5 %

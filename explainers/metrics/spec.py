@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from explainers.results.attribution import ErasureCurves
+from explainers.results.events import ErasureCurves
 
 CurvesAt = Callable[[tuple[int, ...]], ErasureCurves]
 

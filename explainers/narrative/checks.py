@@ -27,17 +27,16 @@ from numpy.typing import NDArray
 from explainers.datasets.entailment import LABELS as ENTAILMENT
 from explainers.datasets.example import Example
 from explainers.metrics.erasure import MaskedPredictor
-from explainers.models.bundle_cards import BUNDLES, bundle_names
+from explainers.models.bundle_cards import BUNDLES, bundle_names, reason_truth
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.tasks import reason_truth
 from explainers.narrative.content_words import content, stem
 from explainers.narrative.generation import generate
 from explainers.narrative.narrate import load_narrator
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.sentences import read_inputs, reason_of, without_label
-from explainers.results.narrative import NO_WORD, Narrative, NarrativeCheck
+from explainers.results.events import NO_WORD, Narrative, NarrativeCheck
 from explainers.training.artifacts import find_artifact
 
 DRAWS = 40  # sets of random words; all of them where there are no more

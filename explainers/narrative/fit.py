@@ -22,10 +22,10 @@ from transformers import PreTrainedModel
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.narrator_specs import narrator_spec
+from explainers.models.bundle_cards import reason_on_topic, reason_truth
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.models.tasks import reason_on_topic, reason_truth
 from explainers.narrative.cause import BY_RULES, BY_SIMILARITY, Judge, NarratorTraining, Parts, train
 from explainers.narrative.language import (
     LANGUAGE_MODELS,

@@ -16,7 +16,7 @@ from explainers.narrative.content_words import content, stem
 from explainers.narrative.generation import generate
 from explainers.narrative.reconstruction import readings
 from explainers.narrative.sentences import read_inputs, stated_class, without_label
-from explainers.results.narrative import Narrative
+from explainers.results.events import Narrative
 from explainers.training.artifacts import (
     Artifact,
     Untrained,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from explainers.errors import ExplanationError
-from explainers.methods.registry import base_id, method_spec
-from explainers.methods.spec import Dash
+from explainers.methods.registry import Dash, base_id, method_spec
 
 Rgb = tuple[int, int, int]
 Scale = Literal["method", "shared"]

@@ -19,11 +19,11 @@ from explainers.datasets.entailment import NO_RULES
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
 from explainers.report import wording
 from explainers.report.narrator_overview import TrackRecord, percent, track_record
-from explainers.results.narrative import NO_WORD
+from explainers.results.events import NO_WORD
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
-    from explainers.results.narrative import Narrative, NarrativeCheck
+    from explainers.results.events import Narrative, NarrativeCheck
 
 
 QUESTIONS = ("names the model's class", "true of the input", "used by the model")

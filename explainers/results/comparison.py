@@ -16,21 +16,22 @@ from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.inputs.requirements import display_input_names
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS, Answer
-from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.events import (
     AblatedInputs,
+    Attribution,
     Duel,
     Event,
     Failure,
     MethodResult,
     MethodStarted,
+    Narrative,
+    NarrativeCheck,
     OperatorCheck,
     Postponed,
     RandomControl,
 )
 from explainers.results.manifest import manifest, strict_json
-from explainers.results.narrative import Narrative, NarrativeCheck
 
 if TYPE_CHECKING:
     import pandas

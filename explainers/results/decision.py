@@ -1,14 +1,113 @@
-"""One decision of a model, and the model's card: what is known of it where it is not at hand."""
+"""One decision of a model, the settings under which it is explained, and the model's card.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+The card is what is known of a model where it is not at hand; the settings are what a comparison depends on besides
+model, input and class, with how LIME and KernelSHAP draw their masks. Importing this module is cheap.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
 
 from explainers.errors import ExplanationError
-from explainers.models.inputs.encoding import Encoding, Erasure, Unit
+from explainers.models.inputs.encoding import (
+    MULTIMODAL_ERASURES,
+    UNIT_KINDS,
+    Encoding,
+    Erasure,
+    Unit,
+    UnitKind,
+)
 from explainers.models.precision import Precision
 from explainers.models.prompt import PromptCard
 from explainers.models.target import Target
-from explainers.results.settings import Settings
+
+Sampling = Literal["captum", "shared"]  # for each method as its paper does; the same masks for all that sample
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+DEFAULT_SAMPLING: Sampling = "shared"
+EVALUATED_SAMPLING: Sampling = "captum"  # in the stored evaluations, with 500 samples
+
+
+FEWEST_SAMPLES = 10
+UNTIL_SETTLED = 0  # instead of a number of samples
+SETTLED_BY = 500  # samples; more where a method says so
+RANDOM_ORDERS = 19  # of the random control: the fewest that an order at the 5 % level can beat
+
+
+def checked_budget(seconds: float | None) -> float | None:
+    """Return the budget of time. Raises `ExplanationError` where it is no positive number."""
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise ExplanationError("A budget is a number of seconds above 0. Leave it out to compute until all is done.")
+    return seconds
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`samples` of LIME and KernelSHAP, `steps` of integrated gradients, `seed` of everything random.
+
+    With `UNTIL_SETTLED` instead of a number of samples as many are drawn as are needed, at most `SETTLED_BY`.
+    `sampling` of LIME and KernelSHAP: "captum" draws for each as its paper does; "shared" takes the same masks for
+    both, of which many are those of the random control. `opened` are the numbers of sentences whose words are units,
+    where the unit is the sentence.
+    """
+
+    unit: UnitKind = "word"
+    erasure: Erasure = "mask"
+    samples: int = UNTIL_SETTLED
+    steps: int = 50
+    seed: int = 0
+    sampling: Sampling = DEFAULT_SAMPLING
+    opened: tuple[int, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as they are after reading their JSON; without opened sentences where there are none."""
+        values = asdict(self)
+        opened = list(values.pop("opened"))
+        return {**values, "opened": opened} if opened else values
+
+    @property
+    def units(self) -> tuple[UnitKind, tuple[int, ...]]:
+        """Return what decides into which units an input is cut."""
+        return self.unit, self.opened
+
+    @property
+    def by_word(self) -> bool:
+        """Return whether every unit is a word or a part of one, so that what speaks of words can be said of them."""
+        return self.unit in ("word", "token")
+
+    @property
+    def name_of_unit(self) -> str:
+        """ "word", "token", "sentence", "example", or "unit" for sentences and words together."""
+        return "unit" if self.opened else self.unit
+
+
+def checked_settings(
+    unit: str,
+    erasure: str,
+    samples: int,
+    steps: int,
+    seed: int,
+    sampling: str = DEFAULT_SAMPLING,
+    opened: Sequence[int] = (),
+) -> Settings:
+    """The settings as typed by a person. Raises `ExplanationError` with what is possible."""
+    if erasure not in MULTIMODAL_ERASURES:
+        operators = ", ".join(MULTIMODAL_ERASURES)
+        raise ExplanationError(f"Unknown erasure operator {erasure!r}. Choose one of: {operators}.")
+    if unit not in UNIT_KINDS:
+        raise ExplanationError(f"Unknown unit {unit!r}. Choose one of: {', '.join(UNIT_KINDS)}.")
+    if (samples < FEWEST_SAMPLES and samples != UNTIL_SETTLED) or steps < 1 or seed < 0:
+        raise ExplanationError(
+            f"Samples must be at least {FEWEST_SAMPLES}, or {UNTIL_SETTLED} to sample until the result has settled, "
+            "steps at least 1, and the seed must not be negative."
+        )
+    if sampling not in SAMPLINGS:
+        raise ExplanationError(f"Unknown sampling {sampling!r}. Choose one of: {', '.join(SAMPLINGS)}.")
+    if any(not isinstance(number, int) for number in opened):
+        raise ExplanationError("Sentences are opened by their numbers, whole numbers from 0.")
+    if opened and unit != "sentence":
+        raise ExplanationError(f"Only sentences are opened, and the unit is the {unit}. Choose the unit sentence.")
+    return Settings(unit, erasure, samples, steps, seed, sampling, tuple(sorted(set(opened))))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from typing import Any
 
 from explainers.datasets.example import InputImage
 from explainers.models.inputs.encoding import Encoding
-from explainers.results.decision import ModelCard
-from explainers.results.settings import RANDOM_ORDERS, Settings
+from explainers.results.decision import RANDOM_ORDERS, ModelCard, Settings
 
 LIBRARIES = ("torch", "transformers", "captum", "numpy", "scikit-learn", "tokenizers")
 

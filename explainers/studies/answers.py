@@ -28,8 +28,7 @@ from explainers.datasets.example import Example
 from explainers.evaluation.measurement import Plan
 from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.installation import ASSETS
-from explainers.methods.registry import default_methods, select
-from explainers.methods.spec import SLOW, MethodSpec
+from explainers.methods.registry import SLOW, MethodSpec, default_methods, select
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.chance import evidence, sampled_null
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
@@ -38,11 +37,9 @@ from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.tables import Table, TableColumn, bounds, command_block
 from explainers.results.answer import CONSENSUS
-from explainers.results.attribution import Attribution, metric_counts, ranking
 from explainers.results.comparison import Comparison
-from explainers.results.decision import Decision
-from explainers.results.events import MethodResult
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
+from explainers.results.events import Attribution, MethodResult, metric_counts, ranking
 
 DOCUMENT, STORED = ASSETS / "docs" / "answers.md", ASSETS / "studies" / "answers"
 

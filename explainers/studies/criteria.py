@@ -17,8 +17,7 @@ from explainers.errors import DataUnavailable
 from explainers.evaluation.measurement import Scores, final_attribution, predicted_class
 from explainers.evaluation.names import NO_EXPLANATION, POSITION, RANDOM, UNIFORM
 from explainers.learned import student
-from explainers.methods.registry import applicable
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, applicable
 from explainers.metrics import agreement
 from explainers.metrics.bootstrap import Floats, difference_interval
 from explainers.models.calls import PredictionCache
@@ -28,8 +27,7 @@ from explainers.models.internals import forward_with_internals, mean_states
 from explainers.report.evaluation_tables import row_name
 from explainers.report.quantities import with_student_gains
 from explainers.report.tables import Table, TableColumn, as_percent, key_column
-from explainers.results.decision import Decision
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
 
 EQUAL = "all explanations or all states are equally far apart"
 Progress = Callable[[str], None]

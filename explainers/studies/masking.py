@@ -16,14 +16,13 @@ from explainers.comparison.decision import decide
 from explainers.datasets.example import Example
 from explainers.evaluation.record_file import Record, appending, read_records, resume_records
 from explainers.installation import ASSETS
-from explainers.methods.registry import default_methods, select
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, default_methods, select
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.tables import Table, TableColumn, bounds, command_block
 from explainers.results.answer import CONSENSUS
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.answers import DRAWS, explained_with, named_by_luck
 
 DOCUMENT, STORED = ASSETS / "docs" / "masking.md", ASSETS / "studies" / "masking"

@@ -25,16 +25,15 @@ from explainers.errors import DataUnavailable
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.fit import fit_to
 from explainers.methods.registry import select
-from explainers.models.bundle_cards import BUNDLES, CARD
+from explainers.models.bundle_cards import BUNDLES, CARD, TASKS, TrainingData
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.tasks import TASKS, TrainingData
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
 from explainers.models.text.training import CHECKPOINT, make_text_bundle
 from explainers.report.paper_tables import METRICS, STORED, PublishedTable, read_tables
+from explainers.results.decision import EVALUATED_SAMPLING, Settings
 from explainers.results.manifest import libraries
-from explainers.results.settings import EVALUATED_SAMPLING, Settings
 from explainers.studies.published_metrics import PublishedValues, measure_published
 from explainers.training.artifacts import available_artifacts
 from explainers.training.spec import FitSpec

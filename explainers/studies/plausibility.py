@@ -20,15 +20,15 @@ from explainers.attribution.kernel_shap import KernelShap
 from explainers.errors import ExplanationError
 from explainers.evaluation.names import POSITION
 from explainers.evaluation.record_file import Record, appending, resume_records
-from explainers.methods.spec import Method, MethodSpec
+from explainers.methods.registry import Method, MethodSpec
 from explainers.metrics import plausibility
 from explainers.metrics.bootstrap import difference_interval, mean_interval
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.evaluation_tables import METHOD
 from explainers.report.tables import Table, TableColumn, command_block, key_column, plus_minus
+from explainers.results.decision import Settings
 from explainers.results.manifest import libraries
-from explainers.results.settings import Settings
 
 FILE = "items.jsonl"  # a record per item; that of each of its methods is
 # {"item": …, "method": …, "values": {metric: value}, "chance": {metric: value}, "seconds": …}

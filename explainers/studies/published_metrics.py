@@ -11,8 +11,7 @@ from explainers.comparison.runner import example_of, failure
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation.measurement import Scores, control_scores, final_attribution, predicted_class
-from explainers.methods.registry import applicable
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, applicable
 from explainers.metrics.bootstrap import Interval, mean_interval
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.calls import PredictionCache
@@ -21,8 +20,7 @@ from explainers.report.evaluation_tables import METHOD
 from explainers.report.paper_definitions import PUBLISHED, PublishedMetric
 from explainers.report.paper_tables import DEFINITIONS
 from explainers.report.tables import Table, TableColumn, plus_minus
-from explainers.results.decision import Decision
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
 
 PUBLISHED_METRICS = "published_metrics.json"  # in a bundle's folder and in that of a run
 Progress = Callable[[str], None]

@@ -92,7 +92,7 @@ def computed(curated: "CuratedExample", methods: "Sequence[str] | None" = None) 
     from explainers.metrics.erasure import MaskedPredictor
     from explainers.models.calls import PredictionCache
     from explainers.models.catalog import load
-    from explainers.results.settings import Settings
+    from explainers.results.decision import Settings
 
     known = example_of(curated)
     given = Example(known.text, known.pair, image=known.image)
@@ -112,8 +112,7 @@ def with_narrator(curated: "CuratedExample", narrator: str) -> "StoredResult":
     from explainers.datasets.curated_examples import example_of
     from explainers.metrics.erasure import MaskedPredictor
     from explainers.models.catalog import load
-    from explainers.results.events import Failure
-    from explainers.results.narrative import Narrative
+    from explainers.results.events import Failure, Narrative
 
     stored, model = read_stored(curated), load(curated.model, device="cpu")
     if stored is None or stored.card.version != model.version:

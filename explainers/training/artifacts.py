@@ -26,8 +26,7 @@ from typing_extensions import TypedDict
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import make_store, store
 from explainers.methods.narrator_specs import NARRATORS
-from explainers.methods.registry import METHODS
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.models.model_names import IN_MEMORY
 from explainers.models.prompt import PROMPTS, shipped_prompts

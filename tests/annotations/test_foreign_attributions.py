@@ -23,7 +23,7 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.methods.registry import METHODS, check_applicable, method_spec, select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.target import Target
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 TEXT = "the film was not good"  # words at 0-3, 4-8, 9-12, 13-16 and 17-21
 TOKENS = [[0, 3], [4, 8], [9, 12], [13, 16], [17, 21]]

@@ -16,7 +16,7 @@ from explainers.evaluation.names import POSITION
 from explainers.methods.registry import METHODS, select
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.cards.model_card import model_card
 from explainers.studies.plausibility import (
     FILE,

@@ -14,7 +14,7 @@ from app.model_pool import ModelPool
 from explainers.datasets.example import Example
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 QUICK = Settings(samples=50, steps=5)
 METHODS = ("occlusion", "lime")  # one by one comes before sampled

@@ -18,9 +18,9 @@ from app.evaluate import form
 from app.evaluate.data_form import SubmittedData
 from app.evaluate.form import cost
 from app.evaluate.state import Remaining
-from app.login.gate import Account
 from app.model_info import ModelInfo
 from app.model_pool import ModelPool, Placed
+from app.server.login import Account
 from app.train.jobs import Jobs
 from explainers.datasets.images.files import zipped_table
 from explainers.datasets.labelled_rows import InputRow

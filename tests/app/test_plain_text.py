@@ -141,7 +141,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "layers",
         "size",
     ),
-    "app/login/gate.py": ("label",),
+    "app/server/login.py": ("label",),
     "app/reading/steps.py": (
         "bet.question",
         "choice.text",

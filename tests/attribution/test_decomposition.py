@@ -25,7 +25,7 @@ from explainers.attribution.decompx import DECOMPX, DecompX, head_parts, through
 from explainers.attribution.globenc import GLOBENC, GlobEnc
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
-from explainers.methods.spec import IMMEDIATE, MethodSpec
+from explainers.methods.registry import IMMEDIATE, MethodSpec
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.target import Target

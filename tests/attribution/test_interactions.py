@@ -7,7 +7,7 @@ import pytest
 
 from explainers.attribution.interactions import PairInteractions, fit_pairs, pair_interactions
 from explainers.attribution.kernel_shap import kernel_weights
-from explainers.attribution.shared_masks import shared_masks
+from explainers.attribution.mask_samples import shared_masks
 from explainers.errors import ExplanationError
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from explainers.attribution.kernel_shap import KernelShap, kernel_weights
-from explainers.attribution.shared_masks import shared_masks
+from explainers.attribution.mask_samples import shared_masks
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure

@@ -8,7 +8,7 @@ import pytest
 
 from explainers.attribution import surrogate
 from explainers.attribution.lime import Lime
-from explainers.attribution.shared_masks import shared_masks
+from explainers.attribution.mask_samples import shared_masks
 from explainers.attribution.surrogate import fit
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure

@@ -13,7 +13,7 @@ from explainers.attribution.mask_samples import (
 )
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.settings import SAMPLINGS, SETTLED_BY, UNTIL_SETTLED, Sampling
+from explainers.results.decision import SAMPLINGS, SETTLED_BY, UNTIL_SETTLED, Sampling
 
 TEXT = "the film was not unwatchable , but a very dull plot !"
 

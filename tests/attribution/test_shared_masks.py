@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from explainers.attribution.controls import control_orders
-from explainers.attribution.shared_masks import control_masks, inclusion, shared_masks, single_masks, size_weights
+from explainers.attribution.mask_samples import control_masks, inclusion, shared_masks, single_masks, size_weights
 from explainers.metrics.erasure import erasure_masks
-from explainers.results.attribution import metric_counts
-from explainers.results.settings import RANDOM_ORDERS
+from explainers.results.decision import RANDOM_ORDERS
+from explainers.results.events import metric_counts
 
 
 def names(masks: np.ndarray) -> set[bytes]:
@@ -78,7 +78,7 @@ def test_another_seed_gives_other_masks() -> None:
 
 
 def test_another_process_draws_the_same() -> None:
-    code = "import sys; from explainers.attribution.shared_masks import shared_masks as draw; "
+    code = "import sys; from explainers.attribution.mask_samples import shared_masks as draw; "
     code += "sys.stdout.buffer.write(draw(25, 7, 800).tobytes())"
     root = Path(__file__).parents[2]
     drawn = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=root).stdout

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
-from explainers.attribution.shared_masks import control_masks
+from explainers.attribution.mask_samples import control_masks
 from explainers.attribution.surrogate import fit, quick_fit
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.settings import SAMPLINGS, Sampling
+from explainers.results.decision import SAMPLINGS, Sampling
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,9 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy import select
 
 from app.annotate import answers, people, projects
-from app.annotate.items import Prepared, PreparedMap
-from app.annotate.projects import ORDER, Project, ProjectSpec
+from app.annotate.projects import ORDER, Prepared, PreparedMap, Project, ProjectSpec
 from app.annotate.tables import ItemRow
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import FILE, URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
 from explainers.annotations.records import Annotation, GivenReason, Item, Marked, Several, Span

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from app.annotate import answers, people, projects
 from app.annotate.projects import ProjectSpec
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import FILE, Store
 from explainers.annotations.records import GivenReason, Item, ReadReason
 from explainers.datasets.example import Example

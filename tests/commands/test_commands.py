@@ -19,8 +19,8 @@ from explainers.methods.registry import METHODS, applicable, default_methods, se
 from explainers.metrics.faithfulness import METRICS
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
+from explainers.results.decision import DEFAULT_SAMPLING
 from explainers.results.manifest import strict_json
-from explainers.results.settings import DEFAULT_SAMPLING
 
 ROOT = Path(__file__).parents[2]
 FOR_ONE_TEXT = [spec.id for spec in applicable(select(default_methods()), Example("the text"))]

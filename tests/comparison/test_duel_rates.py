@@ -13,11 +13,9 @@ from explainers.comparison.duel import duel
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.calls import PredictionCache
 from explainers.models.inputs.encoding import Encoding, Unit
-from explainers.results.attribution import Attribution, ErasureCurves
 from explainers.results.comparison import Comparison
-from explainers.results.decision import Decision, ModelCard
-from explainers.results.events import MethodResult
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, ModelCard, Settings
+from explainers.results.events import Attribution, ErasureCurves, MethodResult
 
 NAMES = ("lime", "kernel_shap")
 Effects = np.ndarray

@@ -15,10 +15,8 @@ from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.narrative import checks, narrate
-from explainers.results.decision import Decision
-from explainers.results.events import Failure, MethodResult, RandomControl
-from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
+from explainers.results.events import Failure, MethodResult, Narrative, NarrativeCheck, RandomControl
 
 FITTED = ("cause_phi", "cause_phi_ts", "cause")
 

@@ -6,7 +6,7 @@ from explainers.comparison.runner import run, with_pool
 from explainers.methods.registry import default_methods, select
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 WORDS = "the film was not good but the plot and a dull story"
 

@@ -27,7 +27,7 @@ from explainers.methods.registry import applicable, default_methods, select
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.catalog import fingerprint, load
 from explainers.results.answer import CONSENSUS
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies import stored_results as command
 from explainers.studies.stored_results import computed, differences, with_narrator
 from explainers.training.artifacts import not_fitted, runnable_narrators

@@ -11,8 +11,7 @@ import pytest
 
 from explainers import explain
 from explainers.__main__ import app
-from explainers.methods.registry import METHODS
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.spec import MetricSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names

@@ -10,7 +10,7 @@ from explainers.errors import DataUnavailable
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.criteria import consistency_markdown, consistency_rows, controls
 
 WORDS = ("good", "bad", "dull", "very good", "not bad")

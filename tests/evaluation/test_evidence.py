@@ -19,7 +19,7 @@ from explainers.methods.registry import select
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.evaluation_tables import EVIDENCE, evidence_cells, evidence_markdown, row_name
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 LAST = Evidence(words=((8, 14),))
 TEXTS = (

@@ -19,7 +19,7 @@ from explainers.evaluation.shards import merge, run_shard
 from explainers.metrics.chance import evidence
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.answer import CONSENSUS
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 Bag = Callable[..., FrozenModel]
 WEIGHTS = {"good": 2.0, "bad": -2.0, "film": 0.1, "the": 0.0, "was": 0.0, "dull": -1.0, "very": 0.5}

@@ -3,7 +3,7 @@ from explainers.comparison.runner import run
 from explainers.methods.registry import select
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.sampling.measure import (
     CONTROL,
     CURVES,

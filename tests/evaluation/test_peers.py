@@ -20,7 +20,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.bundle import PooledClassifier
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.peers import measure, table
 from explainers.studies.peers.inside import crosslight_runs
 from explainers.studies.peers.inside.classifier import load_classifier

@@ -11,7 +11,7 @@ from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.paper_definitions import PUBLISHED
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.published_metrics import measure_published, published_markdown, published_rows
 
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot") for word in ("good", "bad", "dull")]

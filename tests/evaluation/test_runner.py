@@ -16,15 +16,13 @@ from explainers.evaluation.measurement import Plan, current_records, metrics_of_
 from explainers.evaluation.names import AVGSEN, EVALUATED_ORDERS, POSITION, RANDOM
 from explainers.evaluation.record_file import Record
 from explainers.evaluation.table import flat_row, summary_rows
-from explainers.methods.registry import select
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, select
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.evaluation_tables import evaluation_markdown
-from explainers.results.attribution import Attribution
-from explainers.results.decision import Decision
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
+from explainers.results.events import Attribution
 
 TEXTS = tuple(map(Example, ("the film was not good !", "a very dull plot", "", "unwatchable", "bad film , dull plot")))
 CHEAP = ("occlusion", "attention_mean")

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explainers.__main__ import app
-from explainers.attribution.shared_masks import control_masks
+from explainers.attribution.mask_samples import control_masks
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 from explainers.studies.sampling import measure, table

@@ -32,7 +32,7 @@ from explainers.models.decoder import decoder_classifier
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.report.set_tables import sanity_table
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 Bag = Callable[..., FrozenModel]
 SET = SetPlan(("occlusion", "gradient_x_input", "attention_mean", "lime"), Settings(samples=60))

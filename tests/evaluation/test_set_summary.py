@@ -26,7 +26,7 @@ from explainers.evaluation.set_summary import (
 from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.set_tables import WORDS, distance_cell, latex_caption
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 LABELS = ("negative", "positive")
 AOPC = ("aopc_c", "aopc_s")

@@ -25,7 +25,7 @@ from explainers.learned.student import (
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import from_package
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.criteria import (
     padded,
     present,

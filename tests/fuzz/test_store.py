@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.store import Store
-from app.train import processes, submission
-from app.train.jobs import Jobs
+from app.train import processes
+from app.train.jobs import Jobs, runs
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
@@ -124,7 +124,7 @@ class Trainings:
         for job in jobs:
             assert (job.finished is None) == job.active
             assert bool(job.error) <= (job.status == "failed")
-        folders = set(submission.runs().iterdir()) if submission.runs().is_dir() else set()
+        folders = set(runs().iterdir()) if runs().is_dir() else set()
         assert folders == {job.run_folder for job in jobs}
 
     def settle(self) -> None:

@@ -16,7 +16,7 @@ from explainers.learned.fitting_loop import explained, fit
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.attribution import ranking
+from explainers.results.events import ranking
 
 GOOD, BAD, OTHERS = (
     tuple(f"{name}{number}" for number in range(count)) for name, count in (("g", 6), ("b", 6), ("o", 30))

@@ -7,6 +7,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.registry import (
     METHODS,
+    MethodSpec,
     Selection,
     applicable,
     base_id,
@@ -17,7 +18,6 @@ from explainers.methods.registry import (
     selection,
     using_weights_of,
 )
-from explainers.methods.spec import MethodSpec
 
 
 @pytest.fixture

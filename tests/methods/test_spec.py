@@ -7,10 +7,9 @@ import pytest
 
 from explainers.datasets.example import Example, InputImage
 from explainers.learned.recipes import SHIPPED
-from explainers.methods.registry import METHODS
-from explainers.methods.spec import KINDS, SETTINGS, Group, MethodSpec
+from explainers.methods.registry import KINDS, METHODS, SETTINGS, Group, MethodSpec
 from explainers.models.inputs.encoding import Encoding, Window
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 TEXT, PAIR = Example("a film"), Example("a film", "a plot")
 IMAGE = Example("a film", image=InputImage.of(np.zeros((2, 2, 3), np.uint8)))

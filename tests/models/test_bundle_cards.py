@@ -6,6 +6,7 @@ import pytest
 
 from explainers.errors import ModelUnavailable
 from explainers.models.bundle_cards import (
+    TASKS,
     bundle_names,
     generator_noun,
     input_names_of,
@@ -13,7 +14,6 @@ from explainers.models.bundle_cards import (
     is_multimodal_bundle,
     read_card,
 )
-from explainers.models.tasks import TASKS
 
 
 def test_bundles_stand_by_their_position_then_by_name(tmp_path: Path) -> None:

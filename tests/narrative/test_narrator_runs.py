@@ -24,13 +24,13 @@ from explainers.evaluation.narrator_weights import NarratorEvaluationSpec, narra
 from explainers.evaluation.narrators import NarratorRun, input_text, item_records
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.models import catalog
+from explainers.models.bundle_cards import TASKS
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.tasks import TASKS
 from explainers.narrative.fit import run_folder
 from explainers.narrative.reason_sources import ReasonSource
 from explainers.narrative.sentences import NarratorItem, narrator_items
 from explainers.report.narrator_overview import trainings_of
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies import narratives
 from explainers.studies.narratives import write_images, write_narratives
 from explainers.training.spec import FitSpec

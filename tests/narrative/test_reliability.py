@@ -30,7 +30,7 @@ from explainers.narrative.checks import (
 )
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
-from explainers.results.narrative import Narrative
+from explainers.results.events import Narrative
 
 PAIR = Example("a dull film", "the film was bad")
 WEIGHTS = {SAMPLES_AGREE: 2.0, LIKELIHOOD: -1.0}

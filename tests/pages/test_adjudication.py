@@ -14,7 +14,7 @@ from app.annotate.answers import Confirmation
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.session import RESULTS, AnnotateControls, AnnotateState
 from app.annotate.tables import ItemRow
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import URL_VARIABLE
 from explainers.annotations.records import Answer, Corrected, Inspected, Item, Marked, Rated, Rating, Span, Task
 from explainers.datasets.example import Example

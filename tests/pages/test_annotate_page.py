@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app.annotate import answers, items, people, projects, results, session, workbench
+from app.annotate import answers, people, projects, results, session, workbench
 from app.annotate.projects import Project
 from app.annotate.session import AnnotateState
 from app.annotate.workbench import AHEAD
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import URL_VARIABLE
 from explainers.annotations.records import Marked, Span
 from explainers.errors import ExplanationError
@@ -371,7 +371,7 @@ def test_the_model_reads_imported_items_for_the_results(annotate: Callable[..., 
         time.sleep(0.1)
         page.press("look again at results")
     assert "still has to read" not in page.sentences
-    known = items.all_items(session.annotation_store(), only_project().id)
+    known = projects.all_items(session.annotation_store(), only_project().id)
     assert all(prepared is not None for _, _, prepared in known.values())
     assert len(known) == 7 > AHEAD
 

@@ -30,9 +30,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = """
 from dataclasses import dataclass
 
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec
 from explainers.metrics.spec import MetricSpec
-from explainers.results.attribution import Attribution
+from explainers.results.events import Attribution
 
 FIRST_WORD = MethodSpec(
     id="first_word",

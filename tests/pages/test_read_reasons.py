@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from app.annotate import answers, items, people, project_form, projects, results_view, session
+from app.annotate import answers, people, project_form, projects, results_view, session
 from app.annotate.answers import Confirmation
 from app.annotate.data_files import create_with_annotations, read_items
 from app.annotate.intermission import WITHOUT_MODEL, own_work
@@ -22,8 +22,8 @@ from app.annotate.results_view import UNPREPARED
 from app.annotate.session import RESULTS
 from app.annotate.shown_results import ShownResults, shown_results
 from app.annotate.workbench import NO_REASON
-from app.login.gate import ANYBODY
 from app.model_info import ModelInfo
+from app.server.login import ANYBODY
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
 from explainers.annotations.formats.tables import jsonl_export
@@ -172,7 +172,7 @@ def read_by(names: Sequence[str], judged: Callable[[str, str], ReadReason], over
     for name in names:
         annotator = people.annotator(store, project.id, f"account {name}", name)
         while (number := people.current_item(store, project.id, annotator)) is not None:
-            known = items.item(store, number)
+            known = projects.item(store, number)
             assert known is not None
             answers.confirm(store, project, annotator, Confirmation(number, "read", 1, judged(name, known[0].id)))
 
@@ -209,7 +209,7 @@ def test_an_item_that_is_prepared_while_the_results_are_computed_is_said_to_be_m
     def computed(store: Store, project: Project) -> ShownResults:
         shown = shown_results(store, project)
         end = time.monotonic() + PATIENCE
-        while (waiting := items.answered_unprepared(store, project.id)) and time.monotonic() < end:
+        while (waiting := projects.answered_unprepared(store, project.id)) and time.monotonic() < end:
             session.preparer().want(waiting)
             time.sleep(0.01)
         return shown
@@ -229,7 +229,7 @@ def test_readers_never_get_the_writer_and_exports_come_back(
     page = annotate()
     read_by(("A1",), lambda _name, _item: ReadReason("yes", "no", "?", "yes"))
     store, project = session.annotation_store(), only_project()
-    known = items.all_items(store, project.id)
+    known = projects.all_items(store, project.id)
     listed, annotations = [item for _, item, _ in known.values()], answers.annotations(store, project)
     back = parse_items(written.write(listed, annotations), f"export{written.suffix}", classes=("negative", "positive"))
     assert (back.items, back.annotations, back.problems()) == (tuple(listed), annotations, ())

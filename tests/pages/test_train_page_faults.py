@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from app import model_info as models
 from app.database import connections
 from app.database.connections import StoreUnavailable
-from app.login import gate
+from app.server import login
 from app.store import URL_VARIABLE
 from app.train import processes, view
 from explainers.errors import ExplanationError
@@ -122,8 +122,8 @@ def test_an_address_that_names_no_database_leaves_the_other_pages_alone(
 
 def test_people_who_log_in_see_their_own_trainings(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     claims: dict[str, object] = {}
-    monkeypatch.setattr(gate, "configured_providers", lambda: ("",))
-    monkeypatch.setattr(gate, "claims", lambda: claims)
+    monkeypatch.setattr(login, "configured_providers", lambda: ("",))
+    monkeypatch.setattr(login, "claims", lambda: claims)
     monkeypatch.setenv("CROSSLIGHT_OWNERS", "owner@example.org")
 
     def page_of(name: str) -> AppTest:
@@ -144,8 +144,8 @@ def test_people_who_log_in_see_their_own_trainings(opened: Opened, monkeypatch: 
 
 
 def test_who_is_not_logged_in_sees_no_page(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "configured_providers", lambda: ("",))
-    monkeypatch.setattr(gate, "claims", lambda: {})
+    monkeypatch.setattr(login, "configured_providers", lambda: ("",))
+    monkeypatch.setattr(login, "claims", lambda: {})
     at: AppTest = opened().at
     assert [button.label for button in at.button] == ["Log in"]
     assert not at.text_area

@@ -29,7 +29,7 @@ from explainers.report.answer import (
     quoted,
 )
 from explainers.results.answer import Answer, Confidence, ErasureEffect
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 WORDS = ("A", "charming", "and", "often", "affecting", "journey")
 EFFECT = ErasureEffect(0.95, 0.07, 0.9, 0.84, 0.5, changes_class=True)

@@ -19,8 +19,8 @@ from explainers.report.tables import (
 )
 from explainers.results.answer import Answer
 from explainers.results.comparison import Comparison
+from explainers.results.decision import RANDOM_ORDERS
 from explainers.results.events import Failure
-from explainers.results.settings import RANDOM_ORDERS
 
 Compared = Callable[..., Comparison]
 TEN = "wonderful b c d e f g h i j"

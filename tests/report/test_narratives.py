@@ -10,8 +10,7 @@ from explainers.report.document import document
 from explainers.report.narratives import NO_CLASS, narrative_lines, narratives_section
 from explainers.report.terminal import comparison_lines
 from explainers.results.comparison import Comparison
-from explainers.results.events import Failure
-from explainers.results.narrative import NO_WORD, Narrative, NarrativeCheck
+from explainers.results.events import NO_WORD, Failure, Narrative, NarrativeCheck
 
 Compared = Callable[..., Comparison]
 

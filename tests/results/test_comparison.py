@@ -7,20 +7,22 @@ from typing import Any, cast
 import numpy as np
 
 from explainers.models.inputs.encoding import Encoding, Unit
-from explainers.results.attribution import Attribution, ErasureCurves
 from explainers.results.comparison import Comparison
 from explainers.results.events import (
     AblatedInputs,
+    Attribution,
     Duel,
     DuelSide,
+    ErasureCurves,
     Event,
     Failure,
     MethodResult,
     MethodStarted,
+    Narrative,
+    NarrativeCheck,
     OperatorCheck,
     RandomControl,
 )
-from explainers.results.narrative import Narrative, NarrativeCheck
 
 ENCODING = Encoding(("good film",), (Unit("good", 0, 4), Unit("film", 5, 9)), (0, 1), (0, 0), (0, 1))
 CURVES = ErasureCurves((0, 2), np.zeros((2, 2)), np.zeros((2, 2)), 1)

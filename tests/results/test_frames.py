@@ -7,7 +7,7 @@ from explainers.api import explain
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.comparison import Comparison
-from explainers.results.settings import RANDOM_ORDERS
+from explainers.results.decision import RANDOM_ORDERS
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import measured, metrics_at_percents
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.answer import CONSENSUS
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.answers import answer_row, answers_document
 
 METHODS = ("occlusion", "lime", "integrated_gradients")

@@ -90,7 +90,7 @@ def test_sentences_of_other_weights_are_refused(
         json.dumps({"id": "1", "writer": "cause", "input": 0, "right": True, "references": [], "checked": None})
     )
     from explainers.errors import DataUnavailable
-    from explainers.results.narrative import Narrative
+    from explainers.results.events import Narrative
 
     with pytest.raises(DataUnavailable, match="Nobody has marked"):
         study.judged(bert, "r", print)

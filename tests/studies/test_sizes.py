@@ -10,7 +10,7 @@ from app.compare import state
 from explainers.comparison.decision import decide
 from explainers.errors import ExplanationError
 from explainers.models.optimisation import computes_in_bfloat16
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.speed import sizes as measured
 from explainers.studies.speed.command import SIZES_DOCUMENT, SIZES_STORED
 from explainers.studies.speed.sizes import ModelSize, comparison, random_model, rows, sizes_document, text_of

@@ -28,7 +28,7 @@ from explainers.attribution.given import FROM_FILE, PEOPLE
 from explainers.datasets.example import Example
 from explainers.datasets.tables import decode_text
 from explainers.errors import DataUnavailable
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec
 
 ScoredSpan = tuple[int, int, int]  # number of the text, start and end
 

@@ -26,9 +26,8 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from explainers.datasets.example import Example, Splits
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.models.bundle_cards import BUNDLES, CARD
+from explainers.models.bundle_cards import BUNDLES, CARD, TrainingData
 from explainers.models.optimisation import accuracy, load_checkpoint
-from explainers.models.tasks import TrainingData
 from explainers.models.text.base_weights import HUB_ID as BASE_ID
 from explainers.models.text.base_weights import SHA256 as BASE_SHA256
 from explainers.models.text.base_weights import base_folder, sha256

@@ -12,8 +12,7 @@ import typer
 from explainers.commands.options import user_errors
 from explainers.installation import ASSETS
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec
-from explainers.methods.registry import METHODS, groups
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec, groups
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.spec import MetricSpec
 from explainers.models.bundle_cards import BUNDLES

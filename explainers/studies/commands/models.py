@@ -75,7 +75,7 @@ def masking_command(
         from explainers.evaluation.data_set import EvaluationSpec, split_inputs
         from explainers.models.bundle_cards import CARD
         from explainers.models.catalog import load, load_bundle
-        from explainers.results.settings import Settings
+        from explainers.results.decision import Settings
         from explainers.studies import masking
 
         models = {masking.EMBEDDED: load(model, device="cpu"), masking.UNIFORM: load_bundle(other, torch.device("cpu"))}
@@ -115,7 +115,7 @@ def answers_command(
         from explainers.evaluation.measurement import Plan
         from explainers.methods.registry import select
         from explainers.models.catalog import load
-        from explainers.results.settings import Settings
+        from explainers.results.decision import Settings
         from explainers.studies import answers
 
         frozen = load(model, device=device)

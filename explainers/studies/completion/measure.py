@@ -15,8 +15,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation.record_file import Record, appending, read_signed, resume_records
 from explainers.evaluation.set_spec import Shard
-from explainers.methods.registry import METHODS, default_methods, select
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec, default_methods, select
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.faithfulness import METRICS as SPECS
 from explainers.models.calls import Meter, PredictionCache
@@ -26,7 +25,7 @@ from explainers.models.prompted.model import PromptedModel
 from explainers.report.tables import Table, TableColumn, bounds, command_block
 from explainers.report.wording import join_names
 from explainers.results.comparison import Comparison
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.masking import without_weights
 from explainers.training.artifacts import available_artifacts
 

@@ -26,8 +26,7 @@ from explainers.comparison.decision import decide
 from explainers.comparison.runner import estimates
 from explainers.datasets.example import Example
 from explainers.evaluation.record_file import appending, resume_records
-from explainers.methods.registry import METHODS
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import METHODS, MethodSpec
 from explainers.metrics.erasure import MaskedPredictor, erasure_masks
 from explainers.metrics.faithfulness import sampling_noise
 from explainers.models.calls import Meter, PredictionCache
@@ -35,8 +34,8 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure
 from explainers.models.internals import head_inputs
 from explainers.results.answer import CONSENSUS
-from explainers.results.attribution import metric_counts
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
+from explainers.results.events import metric_counts
 from explainers.studies.planted.shortcuts import Planted
 
 Row = dict[str, Any]

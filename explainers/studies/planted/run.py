@@ -56,7 +56,7 @@ from explainers.models.text.training import (
     collate,
     network_accuracy,
 )
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.planted import confidence_fit, measure, truth
 from explainers.studies.planted.noise import passed
 from explainers.studies.planted.shortcuts import Planted, planted_set

@@ -19,21 +19,18 @@ from numpy.typing import NDArray
 from explainers.attribution.gradient import IntegratedGradients
 from explainers.attribution.kernel_shap import KernelShap, kernel_weights
 from explainers.attribution.lime import Lime
-from explainers.attribution.shared_masks import control_masks, single_masks
+from explainers.attribution.mask_samples import control_masks, single_masks
 from explainers.attribution.surrogate import fit
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.evaluation.data_set import EvaluationSpec, split_inputs
-from explainers.methods.registry import method_spec
-from explainers.methods.spec import MethodSpec
+from explainers.methods.registry import MethodSpec, method_spec
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure, Unit
-from explainers.results.attribution import Attribution
-from explainers.results.decision import Decision
-from explainers.results.events import Event, MethodResult, OperatorCheck, RandomControl
-from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED, Sampling
+from explainers.results.decision import SETTLED_BY, UNTIL_SETTLED, Decision, Sampling
+from explainers.results.events import Attribution, Event, MethodResult, OperatorCheck, RandomControl
 
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]

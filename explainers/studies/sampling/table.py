@@ -15,7 +15,7 @@ from explainers.comparison.decision import decide
 from explainers.methods.registry import default_methods, select
 from explainers.models.catalog import load
 from explainers.report.tables import Table, TableColumn, command_block
-from explainers.results.settings import SETTLED_BY, Sampling
+from explainers.results.decision import SETTLED_BY, Sampling
 from explainers.studies.sampling import measure
 from explainers.studies.speed.measure import example_for
 

@@ -23,7 +23,7 @@ from explainers.methods.registry import default_methods, select
 from explainers.models.batching import rows_per_batch
 from explainers.models.calls import Meter
 from explainers.models.catalog import load
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.speed.measure import example_for, seconds
 
 ROWS = (1, 2, 4, 8, 16, 32, 64)

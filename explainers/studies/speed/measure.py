@@ -32,14 +32,13 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.registry import default_methods, select
 from explainers.models.batching import rows_per_batch
+from explainers.models.bundle_cards import TASKS
 from explainers.models.calls import Meter
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT
-from explainers.models.tasks import TASKS
-from explainers.results.decision import Decision
+from explainers.results.decision import Decision, Settings
 from explainers.results.events import MethodResult
-from explainers.results.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 COMMAND = (sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless=true")

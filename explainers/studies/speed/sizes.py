@@ -35,9 +35,8 @@ from explainers.models.optimisation import computes_in_bfloat16
 from explainers.models.precision import Precision
 from explainers.report.tables import Table, TableColumn, command_block
 from explainers.report.wording import counted
-from explainers.results.decision import Decision
+from explainers.results.decision import Decision, Settings
 from explainers.results.events import MethodResult
-from explainers.results.settings import Settings
 from explainers.studies.attention import SIZES as ENCODERS
 from explainers.studies.attention import encoder
 from explainers.studies.masking import without_weights

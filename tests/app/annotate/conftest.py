@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from app.annotate import projects
-from app.annotate.items import Prepared, PreparedMap
-from app.annotate.projects import Project, ProjectSpec
+from app.annotate.projects import Prepared, PreparedMap, Project, ProjectSpec
 from app.annotate.tables import ItemRow
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
 from explainers.annotations.records import GivenReason, Item

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.annotate import answers, items, people, projects
+from app.annotate import answers, people, projects
 from app.annotate.answers import Confirmation
 from app.annotate.decision_form import read_class, read_sent
 from app.annotate.intermission import without_names
@@ -54,7 +54,7 @@ def ask(annotation_store: Store) -> Callable[[Project, int, Task], TaskQuestion]
     def asked(project: Project, annotator: int, task: Task) -> TaskQuestion:
         number = people.current_item(annotation_store, project.id, annotator)
         assert number is not None
-        known = items.item(annotation_store, number)
+        known = projects.item(annotation_store, number)
         assert known is not None
         item, prepared = known
         assert prepared is not None

@@ -15,7 +15,7 @@ from app.annotate.data_files import (
     read_items,
 )
 from app.annotate.projects import MOST_ITEMS, Project, ProjectSpec
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import Store
 from explainers.annotations.formats import archives
 from explainers.annotations.records import Item

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, disputes, items, people, projects, results
+from app.annotate import answers, disputes, people, projects, results
 from app.annotate.adjudication import Adjudication, read_decision, titled
 from app.annotate.answers import Confirmation, usable
 from app.annotate.data_files import create_with_annotations
@@ -12,7 +12,7 @@ from app.annotate.disputes import Dispute
 from app.annotate.intermission import all_annotations
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import DECIDED_BY
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
 from explainers.annotations.records import (
@@ -75,7 +75,7 @@ DECISIONS: dict[Task, tuple[dict[str, str | None], Answer]] = {
 def annotated(annotation_store: Store, make_project: Callable[..., Project]) -> Project:
     """Two people differ in every task of the first of two items, and agree about the second one."""
     project = make_project(("a fine film", "a dull film"), tasks=tuple(DIFFERENT))
-    numbers = items.first_items(annotation_store, project.id, 2)
+    numbers = projects.first_items(annotation_store, project.id, 2)
     for place, name in enumerate(("A1", "A2")):
         annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
         with annotation_store.begin() as session:
@@ -92,7 +92,7 @@ def annotated(annotation_store: Store, make_project: Callable[..., Project]) -> 
 @pytest.fixture
 def differing(annotation_store: Store, annotated: Project) -> dict[Task, list[Dispute]]:
     annotations = answers.annotations(annotation_store, annotated)
-    states = results.item_states(items.all_items(annotation_store, annotated.id), annotations)
+    states = results.item_states(projects.all_items(annotation_store, annotated.id), annotations)
     return disputes.disputes(annotated.tasks, states, annotations)
 
 
@@ -163,7 +163,7 @@ def test_a_decision_on_marks_names_their_class(
     adjudication.store_decision(FIRST, "A1", "negative")
     number = adjudication.dispute.state.number
     assert disputes.histories(annotation_store, annotated)[number, "mark"][0].own_class == "negative"
-    known = items.all_items(annotation_store, annotated.id)
+    known = projects.all_items(annotation_store, annotated.id)
     (decided,) = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
     assert decided.own_class == "negative"
 
@@ -189,7 +189,7 @@ def test_a_later_decision_replaces_an_earlier_one_and_both_are_downloaded(
     disputes.decide(annotation_store, annotated, (number, "rate"), DIFFERENT["rate"][0], "A1")
     history = disputes.histories(annotation_store, annotated)
     assert [(decision.answer, decision.by) for decision in history[number, "mark"]] == [(FIRST, "Ada"), (BOTH, "Bob")]
-    known = items.all_items(annotation_store, annotated.id)
+    known = projects.all_items(annotation_store, annotated.id)
     decided = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
     assert [(annotation.task, annotation.version, annotation.answer, annotation.comment) for annotation in decided] == [
         ("mark", 1, FIRST, "A1; decided by Ada"),
@@ -206,7 +206,7 @@ def test_decisions_come_back_as_decisions(
 ) -> None:
     for task, listed in differing.items():
         disputes.decide(annotation_store, annotated, (listed[0].state.number, task), DIFFERENT[task][1], "A2", "Ada")
-    known = items.all_items(annotation_store, annotated.id)
+    known = projects.all_items(annotation_store, annotated.id)
     given = all_annotations(annotation_store, annotated, known)
     content = format.write([item for _, item, _ in known.values()], given)
     read = parse_items(content, f"file{format.suffix}")

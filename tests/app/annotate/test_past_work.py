@@ -8,7 +8,7 @@ from app.annotate.answers import usable
 from app.annotate.data_files import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import DECIDED_BY
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import Store
 from explainers.annotations.records import Annotation, Inspected, Item, Marked, Ranked, Span
 from explainers.datasets.example import Example

@@ -5,10 +5,9 @@ from typing import cast
 
 import pytest
 
-from app.annotate import items
-from app.annotate.items import CHANGED_MODEL, Prepared
+from app.annotate import projects
 from app.annotate.preparation import MOST_ATTEMPTS, Preparer
-from app.annotate.projects import Project
+from app.annotate.projects import CHANGED_MODEL, Prepared, Project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
 from app.model_pool import ModelPool
@@ -25,7 +24,7 @@ def test_what_another_process_prepared_stays(
     annotation_store: Store, make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = make_project()
-    (number,) = items.first_items(annotation_store, project.id, 1)
+    (number,) = projects.first_items(annotation_store, project.id, 1)
 
     def store(content: str) -> None:
         with annotation_store.begin() as session:
@@ -38,7 +37,7 @@ def test_what_another_process_prepared_stays(
     store("")
     monkeypatch.setattr(Preparer, "_asked", slow)
     Preparer(annotation_store, cast(Engine, None))._prepare(number)
-    known = items.item(annotation_store, number)
+    known = projects.item(annotation_store, number)
     assert known is not None
     assert known[1] == prepared(TEXT, label=0)
 
@@ -86,14 +85,14 @@ class Trials:
 
 
 def unprepared(store: Store, project: Project) -> int:
-    (number,) = items.first_items(store, project.id, 1)
+    (number,) = projects.first_items(store, project.id, 1)
     with store.begin() as session:
         session.query(ItemRow).filter_by(id=number).update({"prepared": ""})
     return number
 
 
 def explained(store: Store, number: int) -> set[str]:
-    known = items.item(store, number)
+    known = projects.item(store, number)
     assert known is not None
     assert known[1] is not None
     return {*known[1].maps, *known[1].sentences}
@@ -123,11 +122,11 @@ def test_after_three_attempts_the_owner_reads_what_failed(
     preparer = Preparer(annotation_store, cast(Engine, None))
     for _ in range(2):
         preparer._prepare(number, opened=True)
-    assert items.failures(annotation_store, project.id) == {}
+    assert projects.failures(annotation_store, project.id) == {}
     for _ in range(3):
         preparer._prepare(number, opened=True)
     assert len(trials.asked) == MOST_ATTEMPTS
-    assert items.failures(annotation_store, project.id) == {"item 0": {"aml": "It did not converge."}}
+    assert projects.failures(annotation_store, project.id) == {"item 0": {"aml": "It did not converge."}}
 
 
 def test_maps_of_another_version_of_the_model_do_not_mix(
@@ -137,7 +136,7 @@ def test_maps_of_another_version_of_the_model_do_not_mix(
     Trials(monkeypatch, aml=2)
     preparer = Preparer(annotation_store, cast(Engine, None))
     preparer._prepare(number)
-    known = items.item(annotation_store, number)
+    known = projects.item(annotation_store, number)
     assert known is not None
     assert known[1] is not None
     newer = known[1].joined(replace(prepared(TEXT), version="2"))

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, disputes, items, people, projects, results, shown_results
+from app.annotate import answers, disputes, people, projects, results, shown_results
 from app.annotate.answers import Confirmation
 from app.annotate.data_files import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.results import ItemState
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, parse_items
 from explainers.annotations.records import (
@@ -59,7 +59,7 @@ def annotated(annotation_store: Store, make_project: Make) -> Project:
 @pytest.fixture
 def shown(annotation_store: Store, annotated: Project) -> tuple[dict[str, ItemState], tuple[Annotation, ...]]:
     annotations = answers.annotations(annotation_store, annotated)
-    return results.item_states(items.all_items(annotation_store, annotated.id), annotations), annotations
+    return results.item_states(projects.all_items(annotation_store, annotated.id), annotations), annotations
 
 
 Shown = tuple[dict[str, ItemState], tuple[Annotation, ...]]
@@ -130,7 +130,7 @@ def test_what_was_changed_after_the_answer_was_shown_does_not_count(
     for task, answer in (("simulate", Simulated("aml", 1)), ("mark", FIRST), ("inspect", Inspected("aml", "accept"))):
         answers.confirm(annotation_store, annotated, one, Confirmation(number, task, 2, answer))  # type: ignore[arg-type]
     annotations = answers.annotations(annotation_store, annotated)
-    states = results.item_states(items.all_items(annotation_store, annotated.id), annotations)
+    states = results.item_states(projects.all_items(annotation_store, annotated.id), annotations)
     assert states["item 0"].marks["A2"] == BOTH
     (guessed,), (checked,) = results.simulations(annotations, states), results.verdicts(annotations)
     assert (guessed["guesses"], guessed["right"]) == (4, Interval(0.5, 0.5, 0.5, 2))
@@ -180,7 +180,7 @@ def opposed(annotation_store: Store, make_project: Make) -> Project:
     said["A3"] = ("POS", "negative", "negative")  # as a file may name it
     for name, classes in said.items():
         annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
-        for number, own_class in zip(items.first_items(annotation_store, project.id, 3), classes, strict=True):
+        for number, own_class in zip(projects.first_items(annotation_store, project.id, 3), classes, strict=True):
             with annotation_store.begin() as session:
                 people.take(session, number, annotator, 3)
             marked = FIRST if own_class == "negative" else BOTH
@@ -191,7 +191,7 @@ def opposed(annotation_store: Store, make_project: Make) -> Project:
 
 def test_methods_are_compared_with_those_who_gave_the_models_class(annotation_store: Store, opposed: Project) -> None:
     annotations = answers.annotations(annotation_store, opposed)
-    states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
+    states = results.item_states(projects.all_items(annotation_store, opposed.id), annotations)
     marks = shown_results.gold_marks(states, {})
     # of item 1 the two people of the other class are a majority, and do not count
     assert {name: (mark.truth.tolist(), mark.people) for name, mark in marks.items()} == {
@@ -208,7 +208,7 @@ def test_a_decision_for_another_class_says_nothing_about_the_models(
     annotation_store: Store, opposed: Project, own_class: str, items_with_gold: int
 ) -> None:
     annotations = answers.annotations(annotation_store, opposed)
-    states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
+    states = results.item_states(projects.all_items(annotation_store, opposed.id), annotations)
     decision = disputes.OwnerDecision(FIRST, "A1", "", 0.0, own_class)
     marks = shown_results.gold_marks(states, {(states["item 2"].number, "mark"): (decision,)})
     assert len(marks) == items_with_gold
@@ -216,7 +216,7 @@ def test_a_decision_for_another_class_says_nothing_about_the_models(
 
 def test_agreement_on_the_class_and_on_marks_are_two(annotation_store: Store, opposed: Project) -> None:
     annotations = answers.annotations(annotation_store, opposed)
-    states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
+    states = results.item_states(projects.all_items(annotation_store, opposed.id), annotations)
     own, marks = results.agreements(opposed, states, annotations)
     assert (own.title, marks.title) == (results.OWN_CLASS, "Mark the evidence")
     by_name = {value.name: value.value for value in own.overall}
@@ -231,7 +231,7 @@ def test_agreement_on_the_class_and_on_marks_are_two(annotation_store: Store, op
 def test_a_download_becomes_a_project_with_the_same_annotations(
     annotation_store: Store, annotated: Project, format: object
 ) -> None:
-    known = items.all_items(annotation_store, annotated.id)
+    known = projects.all_items(annotation_store, annotated.id)
     listed = [item for _, item, _ in known.values()]
     given = answers.annotations(annotation_store, annotated)
     content = format.write(listed, given)  # type: ignore[attr-defined]

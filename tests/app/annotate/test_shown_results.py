@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, disputes, items, people, projects, results, shown_results
+from app.annotate import answers, disputes, people, projects, results, shown_results
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project
 from app.annotate.shown_results import MOST_KEPT
@@ -91,7 +91,7 @@ def test_a_later_project_with_the_same_number_has_its_own_results(
     projects.remove(annotation_store, one.id)
     other = make_project(("Another text",), tasks=("mark",))
     assert other.id == one.id
-    assert items.first_items(annotation_store, other.id, 9) == [1]
+    assert projects.first_items(annotation_store, other.id, 9) == [1]
     mark(annotation_store, other, "B1")
     (annotation,) = shown_results.shown_results(annotation_store, other).annotations
     assert annotation.annotator == "B1"

@@ -20,9 +20,8 @@ from explainers.models import catalog
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.precision import UsedPrecision
-from explainers.results.events import Failure
-from explainers.results.narrative import Narrative
-from explainers.results.settings import UNTIL_SETTLED, Settings
+from explainers.results.decision import UNTIL_SETTLED, Settings
+from explainers.results.events import Failure, Narrative
 
 Ran = Callable[..., Run]
 TEN = "a good film but dull and very bad plot not"  # with fewer than nine words every answer is known at once

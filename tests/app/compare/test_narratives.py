@@ -20,9 +20,8 @@ from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.narratives import BEING_GENERATED, NOTE, ONLY_CLASS
 from explainers.report.narrator_overview import QUESTION, TrackRecord
-from explainers.results.events import Failure
-from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
+from explainers.results.events import Failure, Narrative, NarrativeCheck
 
 Ran = Callable[..., Run]
 SENTENCE = "The answer is positive because the films were good."

@@ -28,7 +28,7 @@ from explainers.report.tables import csv_curves, csv_metrics, csv_scores
 from explainers.report.wording import escaped
 from explainers.results.answer import CONSENSUS, LEVEL, Answer, Null
 from explainers.results.comparison import Comparison
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.training.artifacts import not_fitted
 from tests.fitted_version import fitted_version
 

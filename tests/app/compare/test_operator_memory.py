@@ -9,8 +9,8 @@ from app.compare.computation import OperatorMemory, ResultMemory
 from app.compare.engine import Engine
 from app.compare.runs import Request, Run
 from explainers.datasets.example import Example
+from explainers.results.decision import Settings
 from explainers.results.events import OperatorCheck
-from explainers.results.settings import Settings
 
 Ran = Callable[..., Run]
 Ask = Callable[..., Request]

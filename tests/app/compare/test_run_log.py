@@ -10,8 +10,8 @@ from app.compare.runs import Column, Request, Run
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS
 from explainers.results.comparison import Comparison
+from explainers.results.decision import Settings
 from explainers.results.events import Failure
-from explainers.results.settings import Settings
 
 SECRET = "A secret text about secret.csv"
 

@@ -23,7 +23,7 @@ from explainers.methods.registry import default_methods, method_spec
 from explainers.models import catalog
 from explainers.models.bundle_cards import bundle_names
 from explainers.results.answer import CONSENSUS
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.training.artifacts import available_artifacts
 
 ROOT = Path(__file__).parents[3]
@@ -219,7 +219,7 @@ from app.model_pool import ModelPool
 from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example
 from explainers.methods.registry import default_methods, method_spec
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 ModelPool.warm_up = lambda *_args, **_rest: None
 engine = Engine(ModelPool())

@@ -4,7 +4,7 @@ from app.compare import units
 from app.compare.state import AUTO
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 SENTENCE = "The film was a good one and not dull at all."
 LONG = " ".join([SENTENCE] * 8)

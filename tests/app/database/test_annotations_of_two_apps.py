@@ -8,7 +8,7 @@ from sqlalchemy import text
 from app.annotate import answers, disputes, people, projects
 from app.annotate.answers import Confirmation
 from app.annotate.projects import ProjectSpec
-from app.login.gate import ANYBODY
+from app.server.login import ANYBODY
 from app.store import Store
 from explainers.annotations.records import Item, Marked, Span
 from explainers.datasets.example import Example

@@ -10,8 +10,8 @@ import pytest
 from app.database import connections
 from app.database.connections import StoreUnavailable
 from app.store import URL_VARIABLE, Job, Store
-from app.train import processes, submission
-from app.train.jobs import Jobs
+from app.train import processes
+from app.train.jobs import Jobs, runs
 from explainers.datasets.example import Example
 from explainers.training.spec import FitSpec
 
@@ -105,7 +105,7 @@ def test_a_training_goes_on_while_the_server_is_away(jobs: Jobs, postgresql: Any
         jobs.submit(SPEC, TEXTS)
     with pytest.raises(StoreUnavailable):
         jobs.tick()
-    assert [path.name for path in submission.runs().iterdir() if path.is_dir()] == [folder.name]
+    assert [path.name for path in runs().iterdir() if path.is_dir()] == [folder.name]
     (folder / "go").touch()
     for child in jobs.supervisor.children.values():
         child.wait()
@@ -132,7 +132,7 @@ def test_a_server_that_goes_away_between_start_and_storing_costs_no_second_start
     until(jobs, lambda job: job.pid is not None)
     (folder / "go").touch()
     until(jobs, lambda job: job.status == "done")
-    assert (submission.runs() / "begun").read_text() == "once "
+    assert (runs() / "begun").read_text() == "once "
 
 
 def test_a_server_that_is_not_there_is_named_without_its_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ import pytest
 from app.database import connections
 from app.database.connections import StoreUnavailable
 from app.store import Job, Store
-from app.train import processes, submission
-from app.train.jobs import Jobs
+from app.train import processes
+from app.train.jobs import Jobs, runs
 from explainers.datasets.example import Example
 from explainers.training.spec import FitSpec
 
@@ -72,7 +72,7 @@ def over(jobs: Jobs) -> list[Job]:
 
 def begun() -> list[str]:
     """The words that the processes wrote, in their order."""
-    file = submission.runs() / "log"
+    file = runs() / "log"
     return file.read_text().splitlines() if file.is_file() else []
 
 

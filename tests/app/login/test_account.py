@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from app.login.gate import ANYBODY, OWNERS_VARIABLE, account_of
+from app.server.login import ANYBODY, OWNERS_VARIABLE, account_of
 from explainers.errors import ExplanationError
 
 ISSUER = "https://id.example.org"

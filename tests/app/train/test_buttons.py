@@ -16,7 +16,7 @@ def page(folder: str, exit_code: int | None, status: str = "failed", *, sha: str
 
     import streamlit as st
 
-    from app.login.gate import ANYBODY
+    from app.server.login import ANYBODY
     from app.store import Job
     from app.train.job_list import JobList, train_state
     from app.train.jobs import Overview

@@ -14,11 +14,11 @@ from types import SimpleNamespace
 import pytest
 
 from app.database.connections import StoreUnavailable
-from app.login.gate import Account
 from app.model_pool import DEVICE_VARIABLE, ROOTS_VARIABLE
+from app.server.login import Account
 from app.store import Job, Store
-from app.train import processes, submission
-from app.train.jobs import Jobs
+from app.train import processes
+from app.train.jobs import Jobs, checked, runs, written
 from app.train.processes import card
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
@@ -170,7 +170,7 @@ def test_what_cannot_be_queued_leaves_no_text_on_the_disk(office: Office, monkey
     monkeypatch.setattr(jobs.store, "begin", fail)
     with pytest.raises(StoreUnavailable, match="full"):
         jobs.submit(SPEC, TEXTS)
-    assert list(submission.runs().iterdir()) == []
+    assert list(runs().iterdir()) == []
 
 
 @pytest.mark.parametrize("moment", ["texts", "folder"])
@@ -181,10 +181,10 @@ def test_texts_that_cannot_be_written_leave_nothing(
     if moment == "texts":
         monkeypatch.setattr(Path, "write_text", no_space)
     else:
-        monkeypatch.setattr(submission.tempfile, "mkdtemp", no_space)
+        monkeypatch.setattr("app.train.jobs.tempfile.mkdtemp", no_space)
     with pytest.raises(Exception, match=r"cannot be written to the disk of the server: No space left on device\."):
         jobs.submit(SPEC, TEXTS)
-    assert not list(submission.runs().iterdir())
+    assert not list(runs().iterdir())
     assert not jobs.all()
 
 
@@ -252,7 +252,7 @@ def test_one_trains_at_a_time_in_the_order_of_asking(office: Office) -> None:
     jobs.tick()
     assert [job.status for job in reversed(jobs.all())] == ["running", "waiting"]
     assert over(jobs, 2).status == state(jobs, 1).status == "done"
-    assert (submission.runs() / "log").read_text().split() == ["begin", "end", "begin", "end"]
+    assert (runs() / "log").read_text().split() == ["begin", "end", "begin", "end"]
 
 
 def test_the_same_name_is_not_trained_twice_at_once(office: Office) -> None:
@@ -425,7 +425,7 @@ def test_a_folder_that_cannot_be_deleted_is_named_and_its_training_stays(
     jobs.submit(SPEC, TEXTS)
     jobs.cancel(1)
     with monkeypatch.context() as patch:
-        patch.setattr(submission.shutil, "rmtree", no_space)
+        patch.setattr("app.train.jobs.shutil.rmtree", no_space)
         with pytest.raises(ExplanationError, match="cannot be deleted: No space left on device"):
             jobs.delete(1)
     assert state(jobs).status == "cancelled"
@@ -437,7 +437,7 @@ def test_texts_of_an_app_that_crashed_are_removed_at_the_start(
     office: Office, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept = office().submit(SPEC, TEXTS).run_folder
-    recent, orphan, other = (submission.written(SPEC, TEXTS)[0] for _ in range(3))
+    recent, orphan, other = (written(SPEC, TEXTS)[0] for _ in range(3))
     (other / processes.OUTPUT).touch()  # began once: perhaps a job of a database that was moved away
     for folder in (kept, orphan, other):
         os.utime(folder, (0, 0))
@@ -445,7 +445,7 @@ def test_texts_of_an_app_that_crashed_are_removed_at_the_start(
     next_app.cancel(1)
     for _ in range(2):
         next_app.watch.attempt()
-    assert sorted(submission.runs().iterdir()) == sorted([kept, recent, other])
+    assert sorted(runs().iterdir()) == sorted([kept, recent, other])
     assert [record.getMessage() for record in caplog.records] == [
         f"removed {orphan.name}: its training was never queued",
         "folders in runs that belong to no training of this database: 1; delete them by hand",
@@ -521,9 +521,9 @@ def test_the_process_may_load_what_the_app_may_load(tmp_path: Path, monkeypatch:
         expected: object = catalog.load(model, device="cpu", roots=roots).name
     except (ModelUnavailable, ValueError):
         with pytest.raises(ModelUnavailable, match="is not available"):
-            submission.checked(replace(SPEC, model=model))
+            checked(replace(SPEC, model=model))
     else:
-        assert submission.checked(replace(SPEC, model=model)).model == expected
+        assert checked(replace(SPEC, model=model)).model == expected
 
 
 def test_a_model_outside_is_refused_before_anything_is_written(office: Office, tmp_path: Path) -> None:
@@ -531,7 +531,7 @@ def test_a_model_outside_is_refused_before_anything_is_written(office: Office, t
     with pytest.raises(ModelUnavailable):
         jobs.submit(replace(SPEC, model=str(tmp_path)), TEXTS)
     assert not jobs.all()
-    assert not submission.runs().exists()
+    assert not runs().exists()
 
 
 def test_the_card_is_what_the_command_printed(office: Office) -> None:

@@ -38,7 +38,7 @@ from explainers.models.foreign.hub_transfer import (
     transferring,
 )
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from explainers.studies.architectures import tokenizer_of
 from tests.models.foreign.hub_server import COMMIT, Hub, serving
 from tests.models.test_encoder_decoder import KINDS, network_of

@@ -11,7 +11,7 @@ from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT, TEXT_UNITS
 from explainers.models.inputs.words import sentence_spans, sentences_of, word_spans
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 
 def pieces(text: str) -> list[str]:

@@ -23,7 +23,7 @@ from explainers.models.catalog import load
 from explainers.models.internals import forward_with_soft_mask
 from explainers.models.multimodal.blending import Grid
 from explainers.models.multimodal.model import MultimodalModel
-from explainers.results.attribution import ranking
+from explainers.results.events import ranking
 
 OTHERS = ("is", "the", "red", "a", "box", "on", "top", "of")
 CELL, SIDE = 8, 32

@@ -25,7 +25,7 @@ from explainers.models.prompted.filled import has_examples, prompt_examples
 from explainers.models.prompted.model import PromptedModel
 from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 from tests.models.prompted.conftest import write_byte_level
 
 CLASSES = {"no": "old", "yes": "new"}

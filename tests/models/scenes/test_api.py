@@ -23,7 +23,7 @@ from explainers.models.inputs.encoding import Erasure
 from explainers.models.scenes.model import SceneModel
 from explainers.report.tables import csv_scores
 from explainers.report.wording import ablated_inputs_line
-from explainers.results.settings import Settings
+from explainers.results.decision import Settings
 
 QUICK = ("occlusion", "text_only", "image_only")
 WORDS, PATCHES = 3, 16

@@ -11,15 +11,13 @@ from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import with_pool
-from explainers.methods.registry import method_spec
-from explainers.methods.spec import Method
+from explainers.methods.registry import Method, method_spec
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import curves_and_metrics
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.attribution import Attribution
-from explainers.results.decision import Decision
-from explainers.results.settings import Settings
+from explainers.results.decision import Decision, Settings
+from explainers.results.events import Attribution
 from explainers.studies.peers import packages
 
 PERTURBING = ("lime", "kernel_shap", "occlusion")

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError, StreamlitMissingAuthlibError
 from streamlit.testing.v1 import AppTest
 
-from app.login import gate
+from app.server import login
 
 AUTH = {"redirect_uri": "http://localhost:8501/oauth2callback", "cookie_secret": "x" * 32}
 ONE = {**AUTH, "client_id": "me", "client_secret": "secret", "server_metadata_url": "https://id.example.org"}
@@ -26,7 +26,7 @@ Opened = Callable[..., AppTest]
 def script() -> None:
     import streamlit as st
 
-    from app.login.gate import current_account, require_login
+    from app.server.login import current_account, require_login
 
     require_login()
     st.write(f"inside as {current_account().name or 'anybody'}")
@@ -35,7 +35,7 @@ def script() -> None:
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
     def open_app(auth: object = None, **claims: Any) -> AppTest:
-        monkeypatch.setattr(gate, "claims", lambda: claims)
+        monkeypatch.setattr(login, "claims", lambda: claims)
         at = AppTest.from_function(script, default_timeout=60)
         if auth is not None:
             at.secrets["auth"] = auth
@@ -82,7 +82,7 @@ def test_who_is_logged_in_is_inside_and_can_log_out(opened: Opened, monkeypatch:
 @pytest.mark.parametrize(
     ("failure", "sentence"),
     [
-        (StreamlitMissingAuthlibError(), gate.UNPREPARED),
+        (StreamlitMissingAuthlibError(), login.UNPREPARED),
         (StreamlitAuthError("no redirect_uri in /some/path"), "is not complete"),
     ],
 )
@@ -122,7 +122,7 @@ def test_secrets_that_cannot_be_read_let_nobody_in(
     monkeypatch.setattr(st, "get_option", lambda _name: [str(file)])
     monkeypatch.setattr(st, "secrets", unreadable(file))
     at = opened()
-    assert gate.UNREADABLE in sentences(at)
+    assert login.UNREADABLE in sentences(at)
     assert inside(at) == ""
 
 
