@@ -10,13 +10,11 @@ import streamlit as st
 from app.model_pool import ModelPool, roots
 from app.session import PageState
 from explainers.errors import ExplanationError
-from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card, task_of
+from explainers.models import bundle_cards, model_names, smollm2
+from explainers.models import prompt as prompts
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
-from explainers.models.model_names import HUB_NAME, resolve_model_name
 from explainers.models.multimodal.head_cards import TOKENIZER, encoder_parts, is_head
-from explainers.models.prompt import prompt_named, shipped_prompts, split_name
 from explainers.models.smollm2 import NAME as SMOLLM2
-from explainers.models.smollm2 import smollm2_folder, version_on_card
 from explainers.report.wording import join_names, one_line
 
 LABELS_NAMED, LONGEST_LABEL = 4, 24  # classes of a foreign model in a sentence, and characters of each
@@ -60,7 +58,7 @@ def model_info(pool: ModelPool, name: str) -> ModelInfo:
 
 def decides_line(name: str, labels: Sequence[str]) -> str:
     """Return what a model decides, in a sentence: of a foreign one its classes, once they are known."""
-    task = task_of(name)
+    task = bundle_cards.task_of(name)
     if task is not None and task.decides:
         return f"{name} decides {task.decides}."
     if not labels:
@@ -75,8 +73,8 @@ def is_fetched_first(name: str) -> bool:
     """Return whether whatever loads this model fetches files from the hub first: the cache of this machine lacks some
     of the model's, or of an encoder below a head."""
     try:
-        model = split_name(resolve_model_name(name, roots()))[0]
-        if not HUB_NAME.fullmatch(model):
+        model = prompts.split_name(model_names.resolve_model_name(name, roots()))[0]
+        if not model_names.HUB_NAME.fullmatch(model):
             return False
         from explainers.models.foreign.hub_snapshot import complete_folder  # brings torch
 
@@ -92,24 +90,26 @@ def is_fetched_first(name: str) -> bool:
 def info_on_card(name: str) -> ModelInfo:
     """The card's facts about a bundle, or a folder with a multimodal head."""
     try:
-        if name in bundle_names():
+        if name in bundle_cards.bundle_names():
             return _of_bundle(name)
-        if split_name(name)[1]:
-            prompt = prompt_named(split_name(name)[1])
-            version = version_on_card(name)
+        if prompts.split_name(name)[1]:
+            prompt = prompts.prompt_named(prompts.split_name(name)[1])
+            version = smollm2.version_on_card(name)
             return ModelInfo(prompt.labels, prompt.input_names, version=version, default_erasure="delete")
-        multimodal = is_head(Path(resolve_model_name(name, roots())))  # heads stand on encoders of images and texts
+        multimodal = is_head(
+            Path(model_names.resolve_model_name(name, roots()))
+        )  # heads stand on encoders of images and texts
     except ExplanationError:
         return ModelInfo()
     return ModelInfo(multimodal=multimodal, erasures=MULTIMODAL_ERASURES if multimodal else ERASURES)
 
 
 def _of_bundle(name: str) -> ModelInfo:
-    card = read_card(BUNDLES / name)
+    card = bundle_cards.read_card(bundle_cards.BUNDLES / name)
     multimodal = bool(card.get("pictures"))
     return ModelInfo(
         tuple(card["labels"]),
-        input_names_of(card),
+        bundle_cards.input_names_of(card),
         multimodal,
         str(card["sha256"])[:12],
         MULTIMODAL_ERASURES if multimodal else ERASURES,
@@ -134,9 +134,13 @@ def model_box(state: PageState[Any]) -> str:
 
 def offered_models(chosen: str) -> list[str]:
     """Return the names of the models that are here, and of the one that was chosen."""
-    return list(dict.fromkeys(filter(None, (*bundle_names(), *_language_models(), chosen))))
+    return list(dict.fromkeys(filter(None, (*bundle_cards.bundle_names(), *_language_models(), chosen))))
 
 
 def _language_models() -> tuple[str, ...]:
     """The names of SmolLM2 with each prompt that comes with the project, where it is on this machine."""
-    return tuple(f"{SMOLLM2}:{prompt}" for prompt in shipped_prompts()) if smollm2_folder() is not None else ()
+    return (
+        tuple(f"{SMOLLM2}:{prompt}" for prompt in prompts.shipped_prompts())
+        if smollm2.smollm2_folder() is not None
+        else ()
+    )

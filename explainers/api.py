@@ -24,15 +24,14 @@ from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
 from explainers.models.precision import checked_precision
-from explainers.report.document import fragment
+from explainers.report import document, wording
 from explainers.report.two_models import pair_fragment
-from explainers.report.wording import duration
 from explainers.results.comparison import Comparison, Comparisons
 from explainers.results.decision import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings
 from explainers.results.events import MethodResult
 from explainers.training.artifacts import available_artifacts, find_artifact
 
-Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
+Comparison._repr_html_ = document.fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
 ModelPair._repr_html_ = pair_fragment  # type: ignore[attr-defined]
 
 
@@ -210,7 +209,7 @@ def compare(
         comparison = comparison.with_event(event)
         left = budget.seconds_left(expected)
         if note is not None and isinstance(event, MethodResult) and left is not None and left >= WORTH_SAYING:
-            note(f"{len(comparison.methods)} of {len(order)} methods done, about {duration(left)} left")
+            note(f"{len(comparison.methods)} of {len(order)} methods done, about {wording.duration(left)} left")
     return answered(comparison, finished=True)
 
 

@@ -4,14 +4,13 @@ from app import page_compat
 from app.model_info import model_info
 from app.server.login import current_account
 from app.session import model_pool
-from app.train import form, texts_form, view
-from app.train.job_list import train_state
+from app.train import form, job_list, texts_form, view
 
 page_compat.navigated()
 account = current_account()
 pool = model_pool()
 
-state = train_state()
+state = job_list.train_state()
 state.begin()
 
 form.title()

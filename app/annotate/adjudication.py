@@ -10,16 +10,13 @@ from typing import Any, cast
 
 import streamlit as st
 
-from app import plain_text
-from app.annotate import decision_form, payload, session
+from app import components, plain_text
+from app.annotate import decision_form, payload, projects, session
 from app.annotate.disputes import Dispute, OwnerDecision, histories, marks, title, values, words
-from app.annotate.projects import TITLES, Project
 from app.annotate.session import Adjudication, Reply, annotate_state, attempt
-from app.components import component, newest
 from app.session import put, sent_by, value_of
 from app.store import Store
-from explainers.annotations import records
-from explainers.annotations.judged import marked_units, marks_of
+from explainers.annotations import judged, records
 from explainers.errors import ExplanationError
 from explainers.report.wording import one_line, visible
 
@@ -44,8 +41,8 @@ def drawn_decision(adjudication: Adjudication, done: int, total: int) -> None:
     content = _payload(adjudication, {"done": done, "skipped": 0, "total": total})
     if state.adjudication_payload is None or state.adjudication_payload != content:
         state.adjudication_payload = content
-    data = newest("adjudicate", state.adjudication_payload)
-    component("annotate")(key="adjudicate", data=data, on_done_change=decision_sent)
+    data = components.newest("adjudicate", state.adjudication_payload)
+    components.component("annotate")(key="adjudicate", data=data, on_done_change=decision_sent)
 
 
 def _payload(adjudication: Adjudication, progress: dict[str, int]) -> dict[str, Any]:
@@ -115,7 +112,10 @@ def _suggestions(dispute: Dispute) -> dict[str, Any]:
 def _verdict(dispute: Dispute, given: records.Inspected) -> dict[str, Any]:
     if given.marked is None:
         return {"verdict": given.verdict}
-    return {"verdict": given.verdict, "marked": sorted(marked_units(given.marked, dispute.state.prepared.encoding))}
+    return {
+        "verdict": given.verdict,
+        "marked": sorted(judged.marked_units(given.marked, dispute.state.prepared.encoding)),
+    }
 
 
 def titled(dispute: Dispute) -> dict[str, str]:
@@ -137,7 +137,7 @@ def _answered(adjudication: Adjudication, decision: OwnerDecision) -> dict[str, 
         named = titled(dispute).items()
         return {"given": {name: _verdict(dispute, given[method]) for name, method in named if method in given}}
     marked = decision.answer if isinstance(decision.answer, records.Marked) else records.Marked()
-    units = sorted(marked_units(marked, dispute.state.prepared.encoding))
+    units = sorted(judged.marked_units(marked, dispute.state.prepared.encoding))
     label = _number(adjudication, dispute.state.own_class(decision.own_class))
     return {"marked": units, "origin": decision.origin, **({} if label is None else {"label": label})}
 
@@ -187,7 +187,7 @@ def _inspected(dispute: Dispute, method: str, sent: Mapping[str, Any]) -> record
 
 def _marked(dispute: Dispute, units: Any) -> records.Marked:
     prepared = dispute.state.prepared
-    return marks_of({int(unit) for unit in units} & set(range(len(prepared.units))), prepared.encoding)
+    return judged.marks_of({int(unit) for unit in units} & set(range(len(prepared.units))), prepared.encoding)
 
 
 def sentence_form(
@@ -239,12 +239,14 @@ def _side_by_side(by_sentence: Mapping[str, Sequence[str]], field: str) -> None:
                 st.button("Take this sentence", key=f"take {field} {number}", on_click=put, args=(field, sentence))
 
 
-def adjudicate(store: Store, project: Project, differing: Mapping[records.Task, Sequence[Dispute]], by: str) -> None:
+def adjudicate(
+    store: Store, project: projects.Project, differing: Mapping[records.Task, Sequence[Dispute]], by: str
+) -> None:
     """Draw the chosen item on which people differ, by default the first one without a decision."""
     if not differing:
         st.caption(AGREED)
         return
-    titles = {TITLES[task]: task for task in differing}
+    titles = {projects.TITLES[task]: task for task in differing}
     state = annotate_state()
     if state.controls.decided_task not in titles:
         state.change(decided_task=next(iter(titles)))
@@ -257,7 +259,7 @@ def adjudicate(store: Store, project: Project, differing: Mapping[records.Task, 
         _decide_one(store, project, listed, by)
 
 
-def _decide_one(store: Store, project: Project, listed: Mapping[str, Dispute], by: str) -> None:
+def _decide_one(store: Store, project: projects.Project, listed: Mapping[str, Dispute], by: str) -> None:
     known = histories(store, project)
     done = {id: known.get((value.state.number, value.task), ()) for id, value in listed.items()}
     dispute = listed[_chosen(listed, done)]

@@ -12,12 +12,10 @@ from typing import Any, cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.annotate import people
-from app.annotate.projects import Project, locked
+from app.annotate import people, projects
 from app.annotate.tables import DECIDED_BY, AnnotatorRow, AnswerRow, ItemRow, method_name
 from app.store import Store
-from explainers.annotations import records
-from explainers.annotations.record_json import answer_json, read_answer
+from explainers.annotations import record_json, records
 from explainers.errors import ExplanationError
 
 LONGEST_COMMENT = 2_000  # characters
@@ -58,14 +56,14 @@ class Stored:
     own_class: str = ""
 
 
-def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) -> bool:
+def confirm(store: Store, project: projects.Project, annotator: int, sent: Confirmation) -> bool:
     """Store an answer; return False where the same version was there already, which then stays.
 
     When this returns, the answer is in the store. Raises `ExplanationError` where the item is not this person's, and
     `StoreUnavailable`.
     """
     with store.begin() as session:
-        if locked(session, project.id) is None:
+        if projects.locked(session, project.id) is None:
             raise ExplanationError("This project was deleted.")
         people.check_admitted(session, annotator)
         row = people.assigned(session, sent.item, annotator)
@@ -82,7 +80,7 @@ def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) 
     return True
 
 
-def confirm_new(store: Store, project: Project, annotator: int, sent: Confirmation) -> None:
+def confirm_new(store: Store, project: projects.Project, annotator: int, sent: Confirmation) -> None:
     """Store as `confirm` does; raises `ExplanationError` also where this version is there with another content."""
     if confirm(store, project, annotator, sent):
         return
@@ -103,7 +101,7 @@ def _content(row: AnswerRow) -> tuple[str, str, bool, str]:
     return row.answer, row.own_class, row.flagged, row.comment
 
 
-def _settle(session: Session, project: Project, annotator: int, sent: Confirmation) -> None:
+def _settle(session: Session, project: projects.Project, annotator: int, sent: Confirmation) -> None:
     """Set the status of the item for this person after an answer."""
     row = people.assigned(session, sent.item, annotator)
     if sent.answer is None:
@@ -155,7 +153,7 @@ def skipped_items(store: Store, annotator: int) -> list[Stored]:
         return [_stored(row) for row in sorted(newest.values(), key=lambda row: row.id) if row.skipped]
 
 
-def annotations(store: Store, project: Project) -> tuple[records.Annotation, ...]:
+def annotations(store: Store, project: projects.Project) -> tuple[records.Annotation, ...]:
     """Return everything that was confirmed in a project, all versions, in the order of confirmation."""
     query = (
         select(AnswerRow, ItemRow.name, AnnotatorRow.name)
@@ -168,7 +166,7 @@ def annotations(store: Store, project: Project) -> tuple[records.Annotation, ...
         return tuple(_annotation(project, *row) for row in session.execute(query))
 
 
-def _annotation(project: Project, row: AnswerRow, item: str, annotator: str) -> records.Annotation:
+def _annotation(project: projects.Project, row: AnswerRow, item: str, annotator: str) -> records.Annotation:
     stored = _stored(row)
     return records.Annotation(
         project=project.spec.name,
@@ -193,11 +191,11 @@ def _versions(session: Session, item: int, annotator: int, task: records.Task) -
     return session.scalar(query) or 0
 
 
-def _row(project: Project, annotator: int, sent: Confirmation) -> AnswerRow:
+def _row(project: projects.Project, annotator: int, sent: Confirmation) -> AnswerRow:
     return AnswerRow(**_values(project, annotator, sent))
 
 
-def _values(project: Project, annotator: int, sent: Confirmation) -> dict[str, Any]:
+def _values(project: projects.Project, annotator: int, sent: Confirmation) -> dict[str, Any]:
     """Return the columns of a row."""
     seconds = sent.seconds if math.isfinite(sent.seconds) else 0.0
     return {
@@ -206,7 +204,7 @@ def _values(project: Project, annotator: int, sent: Confirmation) -> dict[str, A
         "annotator": annotator,
         "task": sent.task,
         "version": sent.version,
-        "answer": "" if sent.answer is None else json.dumps(answer_json(sent.answer), ensure_ascii=False),
+        "answer": "" if sent.answer is None else json.dumps(record_json.answer_json(sent.answer), ensure_ascii=False),
         "skipped": sent.answer is None,
         "flagged": sent.flagged,
         "comment": sent.comment.replace("\x00", "")[:LONGEST_COMMENT],  # PostgreSQL keeps no zero character
@@ -215,7 +213,9 @@ def _values(project: Project, annotator: int, sent: Confirmation) -> dict[str, A
     }
 
 
-def imported(project: Project, annotator: int, given: Confirmation, annotation: records.Annotation) -> dict[str, Any]:
+def imported(
+    project: projects.Project, annotator: int, given: Confirmation, annotation: records.Annotation
+) -> dict[str, Any]:
     """Return the columns of a row, with the moment at which it was confirmed elsewhere."""
     return {**_values(project, annotator, given), "confirmed": annotation.confirmed}
 
@@ -223,7 +223,7 @@ def imported(project: Project, annotator: int, given: Confirmation, annotation: 
 def _stored(row: AnswerRow) -> Stored:
     task = cast(records.Task, row.task)
     content: Any = json.loads(row.answer) if row.answer else None
-    answer = read_answer(task, content) if content is not None else None
+    answer = record_json.read_answer(task, content) if content is not None else None
     return Stored(row.id, row.item, task, row.version, answer, row.flagged, row.comment, row.own_class)
 
 

@@ -15,22 +15,18 @@ from typing import Any
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
-from app.annotate import answers, projects
+from app.annotate import answers, disputes, projects
 from app.annotate import tables as store_tables
-from app.annotate.answers import Confirmation, usable
-from app.annotate.disputes import LONGEST_ORIGIN, origin_and_owner
 from app.annotate.projects import Project, ProjectSpec
 from app.server.login import Account
 from app.store import Store
-from explainers.annotations.formats import archives
+from explainers.annotations.formats import archives, own_records
 from explainers.annotations.formats.items_file import parse_items
-from explainers.annotations.formats.own_records import BadRow, Imported
 from explainers.annotations.record_json import answer_json
 from explainers.annotations.records import Annotation, Item, Marked, Span
-from explainers.datasets import tables
+from explainers.datasets import tables, user_texts
 from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example, InputImage
-from explainers.datasets.user_texts import shipped_pairs
 from explainers.errors import DataUnavailable
 from explainers.models import bundle_cards
 
@@ -134,7 +130,7 @@ def read_items(
             items.append(item)
             only_read = only_read or (f"Item {item.id[:60]}: {misfit}" if misfit else "")
     kept = {item.id for item in items}
-    annotations, unusable = usable([annotation for annotation in given.annotations if annotation.item in kept])
+    annotations, unusable = answers.usable([annotation for annotation in given.annotations if annotation.item in kept])
     return ReadItems(tuple(items), annotations, (*left_out, *unusable), only_read, with_reasons and _has_repeats(items))
 
 
@@ -171,12 +167,12 @@ def _misfit(example: Example, input_names: Sequence[str], classes: int, *, multi
     return next((sentence for sentence, holds in faults.items() if holds), "")
 
 
-def _with_images(content: bytes, name: str, images: Mapping[str, bytes]) -> Imported:
+def _with_images(content: bytes, name: str, images: Mapping[str, bytes]) -> own_records.Imported:
     """Return the items of a table with the columns text and image, whose files were given beside it."""
     if not tables.is_table(name):
         raise DataUnavailable("Give the names of the images in a table (.csv, .tsv or .parquet), in a column image.")
     items: list[Item] = []
-    bad: list[BadRow] = []
+    bad: list[own_records.BadRow] = []
     for number, row in enumerate(_rows(content, name), 1):
         try:
             if isinstance(row, DataUnavailable):
@@ -184,8 +180,8 @@ def _with_images(content: bytes, name: str, images: Mapping[str, bytes]) -> Impo
             example = Example(row["text"].strip(), image=_image(row["image"], images))
             items.append(Item(row.get("id") or str(number), example, label=row.get("label", "")))
         except (DataUnavailable, ValueError) as error:
-            bad.append(BadRow(number, str(error)))
-    return Imported(tuple(items), (), tuple(bad))
+            bad.append(own_records.BadRow(number, str(error)))
+    return own_records.Imported(tuple(items), (), tuple(bad))
 
 
 def _rows(content: bytes, name: str) -> Iterator[dict[str, str] | DataUnavailable]:
@@ -212,7 +208,7 @@ def sources(model: str, generator_noun: str) -> tuple[str, ...]:
     """Return what a model offers as items."""
     offered = {
         EXAMPLES: any(example.model == model for example in curated_examples()),
-        PAIRS: bool(shipped_pairs(model)),
+        PAIRS: bool(user_texts.shipped_pairs(model)),
         GENERATED: bool(generator_noun),
     }
     return tuple(name for name, there in offered.items() if there)
@@ -221,7 +217,9 @@ def sources(model: str, generator_noun: str) -> tuple[str, ...]:
 def embedded_items(model: str, source: str, labels: tuple[str, ...], noun: str = "", count: int = 0) -> list[Item]:
     """Return the items of a source; `count` is the number of generated ones."""
     if source == PAIRS:
-        return [Item(f"pair {number}", example) for number, example in enumerate(shipped_pairs(model), start=1)]
+        return [
+            Item(f"pair {number}", example) for number, example in enumerate(user_texts.shipped_pairs(model), start=1)
+        ]
     if source == GENERATED:
         names = [f"{noun} {number}" for number in range(1, count + 1)]
         return [_item(name, bundle_cards.generated_example(name), labels) for name in names]
@@ -266,14 +264,14 @@ def _store_decisions(session: Session, project: Project, given: Sequence[Annotat
             item=items[annotation.item],
             task=annotation.task,
             answer=json.dumps(answer_json(annotation.answer), ensure_ascii=False),
-            origin=origin[:LONGEST_ORIGIN],
+            origin=origin[: disputes.LONGEST_ORIGIN],
             decided=annotation.confirmed,
             decided_by=by,
             own_class=annotation.own_class,
         )
         for annotation in given
         if annotation.answer is not None
-        for origin, by in [origin_and_owner(annotation.comment)]
+        for origin, by in [disputes.origin_and_owner(annotation.comment)]
     ]
     session.add_all(rows)
 
@@ -324,8 +322,8 @@ def _assign(session: Session, project: Project, last: Last) -> None:
             session.execute(update(store_tables.ItemRow).where(some).values(taken=count))
 
 
-def _confirmation(item: int, annotation: Annotation) -> Confirmation:
-    return Confirmation(
+def _confirmation(item: int, annotation: Annotation) -> answers.Confirmation:
+    return answers.Confirmation(
         item,
         annotation.task,
         annotation.version,

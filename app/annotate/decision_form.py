@@ -15,14 +15,12 @@ from typing import Any, cast
 
 import streamlit as st
 
-from app import plain_text
+from app import components, plain_text
 from app.annotate.disputes import Dispute, OwnerDecision, decided_answer, options, title, values, words
 from app.annotate.payload import TaskQuestion, cells, image, prediction, segments, suggestion
 from app.annotate.session import annotate_state, attempt
-from app.components import component, newest
 from app.session import value_of
-from explainers.annotations import records
-from explainers.annotations.judged import marks_of
+from explainers.annotations import judged, records
 from explainers.errors import ExplanationError
 from explainers.report.display_images import display_image
 
@@ -49,7 +47,7 @@ def judged_cards(dispute: Dispute) -> bool:
     }
     state = annotate_state()
     state.judged_cards = content if state.judged_cards != content else state.judged_cards
-    component("judged")(key="judged", data=newest("judged", state.judged_cards or content))
+    components.component("judged")(key="judged", data=components.newest("judged", state.judged_cards or content))
     return True
 
 
@@ -201,4 +199,4 @@ def _marked(question: TaskQuestion, units: list[Any]) -> records.Marked:
     numbers = {int(unit) for unit in units}
     if not numbers <= set(range(len(question.prepared.units))):
         raise IndexError(units)
-    return marks_of(numbers, question.prepared.encoding)
+    return judged.marks_of(numbers, question.prepared.encoding)

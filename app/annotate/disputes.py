@@ -12,21 +12,18 @@ from typing import cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.annotate.payload import GUIDE
-from app.annotate.projects import Project, locked
-from app.annotate.results import AGREED, ItemState, uninfluenced
+from app.annotate import payload, projects, results
 from app.annotate.tables import DECIDED_BY, DecisionRow, method_name
 from app.store import Store
-from explainers.annotations import records
+from explainers.annotations import record_json, records
 from explainers.annotations.judged import answer_codes, marked_units
-from explainers.annotations.record_json import answer_json, read_answer
 from explainers.errors import ExplanationError
 
 OVERTAKEN = "There is a newer decision on this item. Look at it, then decide again."
 BY = "decided by "  # in the comment of a download
 LONGEST_ORIGIN = 200  # characters
 Decided = tuple[int, records.Task]  # the number of the item, and the task
-DISPUTED: tuple[records.Task, ...] = (*AGREED, "correct")  # sentences have no agreement, but can differ
+DISPUTED: tuple[records.Task, ...] = (*results.AGREED, "correct")  # sentences have no agreement, but can differ
 READ_WORDS: dict[records.Judgement, str] = {"yes": "yes", "no": "no", "?": "cannot tell"}
 INCOMPLETE = "Decide every row of the table."
 NO_SENTENCE = "Take or write a sentence in every field."
@@ -58,21 +55,21 @@ def origin_and_owner(comment: str) -> tuple[str, str]:
     return (origin.removesuffix("; "), by) if separator else (comment, "")
 
 
-def histories(store: Store, project: Project) -> dict[Decided, tuple[OwnerDecision, ...]]:
+def histories(store: Store, project: projects.Project) -> dict[Decided, tuple[OwnerDecision, ...]]:
     """Return all decisions by item and task, the earliest first; the last one counts."""
     query = select(DecisionRow).where(DecisionRow.project == project.id).order_by(DecisionRow.id)
     result: dict[Decided, list[OwnerDecision]] = defaultdict(list)
     with store.read() as session:
         for row in session.scalars(query):
             task = cast(records.Task, row.task)
-            answer = read_answer(task, json.loads(row.answer))
+            answer = record_json.read_answer(task, json.loads(row.answer))
             result[row.item, task].append(OwnerDecision(answer, row.origin, row.decided_by, row.decided, row.own_class))
     return {key: tuple(value) for key, value in result.items()}
 
 
 def decide(
     store: Store,
-    project: Project,
+    project: projects.Project,
     decided: Decided,
     answer: records.Answer,
     origin: str,
@@ -87,9 +84,9 @@ def decide(
     """
     item, task = decided
     with store.begin() as session:
-        if locked(session, project.id) is None:
+        if projects.locked(session, project.id) is None:
             raise ExplanationError("This project was deleted.")
-        content = json.dumps(answer_json(answer), ensure_ascii=False)
+        content = json.dumps(record_json.answer_json(answer), ensure_ascii=False)
         origin = origin.replace("\x00", "")[:LONGEST_ORIGIN]
         later = _stored(session, project, decided)[seen:] if seen is not None else []
         given = (content, own_class, origin, by)
@@ -110,14 +107,14 @@ def decide(
         )
 
 
-def _stored(session: Session, project: Project, decided: Decided) -> list[DecisionRow]:
+def _stored(session: Session, project: projects.Project, decided: Decided) -> list[DecisionRow]:
     item, task = decided
     own = (DecisionRow.project == project.id, DecisionRow.item == item, DecisionRow.task == task)
     return list(session.scalars(select(DecisionRow).where(*own).order_by(DecisionRow.id)))
 
 
 def as_annotations(
-    project: Project, decisions: Mapping[Decided, Sequence[OwnerDecision]], items: Mapping[int, str]
+    project: projects.Project, decisions: Mapping[Decided, Sequence[OwnerDecision]], items: Mapping[int, str]
 ) -> list[records.Annotation]:
     """Return decisions as an annotator's of their own, decision a version; `items` are the ids by number."""
     return [
@@ -146,7 +143,7 @@ class Dispute:
     For marks also the class for which each person marked them.
     """
 
-    state: ItemState
+    state: results.ItemState
     task: records.Task
     answers: Mapping[str, records.Answer]
     classes: Mapping[str, str] = field(default_factory=dict)
@@ -157,11 +154,11 @@ class Dispute:
 
 
 def disputes(
-    tasks: Sequence[records.Task], states: Mapping[str, ItemState], annotations: Sequence[records.Annotation]
+    tasks: Sequence[records.Task], states: Mapping[str, results.ItemState], annotations: Sequence[records.Annotation]
 ) -> dict[records.Task, list[Dispute]]:
     """Return by task where two people answered the same question differently; no tasks without such items."""
     given: dict[tuple[str, records.Task], dict[str, records.Answer]] = {}
-    for annotation in records.latest(tuple(uninfluenced(annotations))):
+    for annotation in records.latest(tuple(results.uninfluenced(annotations))):
         if annotation.answer is not None and annotation.item in states:
             given.setdefault((annotation.item, annotation.task), {})[annotation.annotator] = annotation.answer
     answered = {
@@ -202,7 +199,7 @@ def values(dispute: Dispute) -> dict[str, dict[str, str]]:
     return rows
 
 
-def words(state: ItemState, answer: records.Answer) -> dict[str, str]:
+def words(state: results.ItemState, answer: records.Answer) -> dict[str, str]:
     """Return the answer by question in words; different answers have different words."""
     result: dict[str, str] = {}
     for single in records.single_answers(answer):
@@ -220,20 +217,20 @@ def words(state: ItemState, answer: records.Answer) -> dict[str, str]:
     return result
 
 
-def class_name(state: ItemState, label: int) -> str:
+def class_name(state: results.ItemState, label: int) -> str:
     labels = state.prepared.labels
     return labels[label] if 0 <= label < len(labels) else f"class {label}"
 
 
-def marked_words(state: ItemState, marked: records.Marked) -> str:
+def marked_words(state: results.ItemState, marked: records.Marked) -> str:
     units = state.prepared.units
     return " | ".join(units[unit].text for unit in sorted(marked_units(marked, state.prepared.encoding))) or "none"
 
 
 def title(question: str) -> str:
     """Return the title of a row: a question about a reason, or a method's name and, of ratings, the scale."""
-    if question in GUIDE:
-        return GUIDE[question][0]
+    if question in payload.GUIDE:
+        return payload.GUIDE[question][0]
     method, _, scale = question.partition(": ")
     try:
         return ": ".join(filter(None, (method_name(method), scale)))

@@ -10,16 +10,11 @@ from dataclasses import replace
 import streamlit as st
 
 from app import plain_text
-from app.annotate import answers, payload, people, projects
-from app.annotate.answers import Confirmation
-from app.annotate.disputes import as_annotations, histories
-from app.annotate.preparation import Preparer
+from app.annotate import answers, disputes, payload, people, preparation, projects, session
 from app.annotate.projects import Project
-from app.annotate.session import Reply, annotate_state
 from app.store import Store
-from explainers.annotations import records
+from explainers.annotations import opinions, records
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
-from explainers.annotations.opinions import marks_archive, marks_csv, marks_name
 from explainers.errors import ExplanationError
 
 OWN = "own annotations"
@@ -50,7 +45,7 @@ def downloads(store: Store, project: Project) -> None:
         _marks(
             "all",
             f"marks-{project.id}.zip",
-            lambda: marks_archive(project.spec.name, answers.annotations(store, project)),
+            lambda: opinions.marks_archive(project.spec.name, answers.annotations(store, project)),
         )
 
 
@@ -64,8 +59,8 @@ def own_download(store: Store, project: Project, annotator: int) -> None:
             name = people.names(store, project.id)[annotator]
             _marks(
                 OWN,
-                marks_name(project.spec.name, name),
-                lambda: marks_csv(answers.annotations(store, project), name).encode(),
+                opinions.marks_name(project.spec.name, name),
+                lambda: opinions.marks_csv(answers.annotations(store, project), name).encode(),
             )
 
 
@@ -118,7 +113,10 @@ def all_annotations(
 ) -> list[records.Annotation]:
     """Return everybody's annotations, and all decisions as versions of an annotator of their own."""
     names = {number: name for name, (number, _, _) in known.items()}
-    return [*answers.annotations(store, project), *as_annotations(project, histories(store, project), names)]
+    return [
+        *answers.annotations(store, project),
+        *disputes.as_annotations(project, disputes.histories(store, project), names),
+    ]
 
 
 def without_names(annotation: records.Annotation, project: Project) -> records.Annotation:
@@ -142,13 +140,13 @@ def _without_names(answer: records.Answer | None, salt: str) -> records.Answer |
             return answer
 
 
-def wait(store: Store, preparer: Preparer, project: Project, annotator: int, item: int) -> None:
+def wait(store: Store, preparer: preparation.Preparer, project: Project, annotator: int, item: int) -> None:
     """Wait until the item is prepared, or show the reason why it cannot be."""
     st.fragment(run_every=LOOK)(_look)(store, preparer, project, item)
     skip_button(store, project, annotator, item)
 
 
-def _look(store: Store, preparer: Preparer, project: Project, item: int) -> None:
+def _look(store: Store, preparer: preparation.Preparer, project: Project, item: int) -> None:
     try:
         known = projects.item(store, item)
     except ExplanationError as error:
@@ -176,7 +174,7 @@ def finished(store: Store, project: Project, annotator: int) -> None:
         plain_text.success(NO_MORE.format(done=done.done, skipped=done.skipped))
     else:
         st.info(NOTHING)
-    state = annotate_state()
+    state = session.annotate_state()
     skipped, last = answers.skipped_items(store, annotator), answers.before(store, annotator, None)
     with st.container(horizontal=True):
         if skipped:
@@ -194,7 +192,7 @@ def skip_button(store: Store, project: Project, annotator: int, item: int) -> No
 
 
 def _last_problem() -> None:
-    reply = annotate_state().reply
+    reply = session.annotate_state().reply
     if reply is not None and reply.problem:
         plain_text.error(reply.problem)
 
@@ -204,7 +202,7 @@ def _skip(store: Store, project: Project, annotator: int, item: int) -> None:
         stored = answers.latest(store, item, annotator)
         task = answers.next_task(stored, project.tasks) or project.tasks[0]
         version = next((annotation.version for annotation in stored if annotation.task == task), 0) + 1
-        answers.confirm_new(store, project, annotator, Confirmation(item, task, version, None))
-        annotate_state().revisit(None)
+        answers.confirm_new(store, project, annotator, answers.Confirmation(item, task, version, None))
+        session.annotate_state().revisit(None)
     except ExplanationError as error:
-        annotate_state().reply = Reply(problem=str(error))
+        session.annotate_state().reply = session.Reply(problem=str(error))

@@ -9,20 +9,15 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from app import plain_text
-from app.annotate import people, projects, session, workbench
+from app import model_pool, plain_text
+from app.annotate import people, preparation, project_form, projects, session, workbench
 from app.annotate.people import Invite
-from app.annotate.preparation import Preparer
-from app.annotate.project_form import new_project
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.results_view import results_view
 from app.annotate.session import PARAMETER, PEOPLE, RESULTS, SETTINGS, WORK, AnnotateVisitor, annotate_state, attempt
 from app.annotate.tables import method_name
-from app.annotate.workbench import AHEAD, annotate
 from app.database.connections import StoreUnavailable
-from app.model_pool import ModelPool
-from app.server import edge
-from app.server.login import Account
+from app.server import edge, login
 from app.store import Store
 from explainers.errors import ExplanationError
 from explainers.report.wording import counted
@@ -157,16 +152,18 @@ def _free(store: Store, project: int, annotators: tuple[int, ...]) -> None:
         people.release_open(store, project, number)
 
 
-def owner_page(store: Store, preparer: Preparer, pool: ModelPool, visitor: AnnotateVisitor) -> None:
+def owner_page(
+    store: Store, preparer: preparation.Preparer, pool: model_pool.ModelPool, visitor: AnnotateVisitor
+) -> None:
     """Draw the page of a person who may make projects."""
     listed = {project.id: project for project in projects.projects(store, visitor.account)}
     chosen = _choice(listed)
     if chosen is None:
         if not listed:
             st.caption(EMPTY)
-        made = new_project(store, preparer, pool, visitor.account)
+        made = project_form.new_project(store, preparer, pool, visitor.account)
         if made is not None:
-            preparer.want(projects.first_items(store, made.id, AHEAD))
+            preparer.want(projects.first_items(store, made.id, workbench.AHEAD))
             annotate_state().next_project = made.id
             st.rerun()
         return
@@ -193,7 +190,7 @@ def _choice(listed: dict[int, Project]) -> Project | None:
     return listed.get(number)
 
 
-def project_page(store: Store, preparer: Preparer, project: Project, visitor: AnnotateVisitor) -> None:
+def project_page(store: Store, preparer: preparation.Preparer, project: Project, visitor: AnnotateVisitor) -> None:
     """Draw the views of one project, for its owner."""
     views: dict[str, Callable[[], None]] = {
         WORK: lambda: work(store, preparer, project, visitor),
@@ -211,7 +208,7 @@ def project_page(store: Store, preparer: Preparer, project: Project, visitor: An
     views[view or WORK]()
 
 
-def work(store: Store, preparer: Preparer, project: Project, visitor: AnnotateVisitor) -> None:
+def work(store: Store, preparer: preparation.Preparer, project: Project, visitor: AnnotateVisitor) -> None:
     """Let the visitor annotate; owners say first that they want to, because they would take items from others."""
     owner = visitor.guest is None or visitor.guest.role == "owner"
     if owner and not people.has_joined(store, project.id, visitor.person):
@@ -220,7 +217,7 @@ def work(store: Store, preparer: Preparer, project: Project, visitor: AnnotateVi
             "Annotate myself", key="join", type="primary", on_click=attempt, args=(join, store, project.id, visitor)
         )
         return
-    annotate(store, preparer, project, join(store, project.id, visitor))
+    workbench.annotate(store, preparer, project, join(store, project.id, visitor))
 
 
 def join(store: Store, project: int, visitor: AnnotateVisitor) -> int:
@@ -260,7 +257,7 @@ def title() -> None:
     st.title("Annotate evidence and judge explanations", anchor=False)
 
 
-def show(pool: ModelPool, account: Account) -> None:
+def show(pool: model_pool.ModelPool, account: login.Account) -> None:
     """Draw the page; end with a sentence if the store fails or the visitor may see nothing.
 
     An item that was shown stays.

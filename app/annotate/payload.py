@@ -30,9 +30,7 @@ from explainers.annotations import records
 from explainers.annotations.formats.own_records import class_number
 from explainers.annotations.judged import marked_units
 from explainers.models.inputs.encoding import Encoding
-from explainers.report.colours import colour, strengths, strongest
-from explainers.report.display_images import display_image
-from explainers.report.wording import visible
+from explainers.report import colours, display_images, wording
 from explainers.results.events import ranking, top_count
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -174,12 +172,12 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
         "segments": segments(prepared),
         "image": image(question.item, prepared),
         "prediction": "" if task in PREDICTION_HIDDEN else prediction(prepared),
-        "classes": list(map(visible, question.classes)),
+        "classes": list(map(wording.visible, question.classes)),
         "maps": [{"letter": letter, "cells": cells(heat_map)} for letter, heat_map in maps.items()]
         if task in ("simulate", "rank")
         else [],
         "sentences": [
-            {"letter": letter, "text": visible(prepared.sentences[id])}
+            {"letter": letter, "text": wording.visible(prepared.sentences[id])}
             for letter, id in (letters.items() if question.uses_sentences else ())
         ],
         "suggestions": [{"letter": letter, "suggested": suggestion(heat_map)} for letter, heat_map in maps.items()]
@@ -195,7 +193,7 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
 
 def instruction(task: records.Task, prepared: Prepared) -> str:
     """Return what to do, in the words of this input."""
-    names = list(map(visible, prepared.labels))
+    names = list(map(wording.visible, prepared.labels))
     named = 1 < len(names) <= MOST_CLASSES
     classes = f": {', '.join(names[:-1])} or {names[-1]}" if named else " which class it is"
     question = f"Decide for yourself{classes}."
@@ -212,8 +210,8 @@ def reason(item: records.Item) -> dict[str, Any] | None:
         for id, (question, yes, example) in GUIDE.items()
     ]
     return {
-        "sentence": visible(item.reason.sentence),
-        "stated": visible(item.reason.stated),
+        "sentence": wording.visible(item.reason.sentence),
+        "stated": wording.visible(item.reason.stated),
         "questions": questions,
     }
 
@@ -226,10 +224,10 @@ def segments(prepared: Prepared) -> list[list[tuple[str, int]]]:
         end = 0
         for index, unit in enumerate(prepared.units):
             if unit.box is None and unit.segment == number:
-                pieces += [(visible(text[end : unit.start]), -1)] if end < unit.start else []
-                pieces.append((visible(text[unit.start : unit.end]), index))
+                pieces += [(wording.visible(text[end : unit.start]), -1)] if end < unit.start else []
+                pieces.append((wording.visible(text[unit.start : unit.end]), index))
                 end = unit.end
-        result.append([*pieces, (visible(text[end:]), -1)] if end < len(text) else pieces)
+        result.append([*pieces, (wording.visible(text[end:]), -1)] if end < len(text) else pieces)
     return result
 
 
@@ -237,7 +235,7 @@ def image(item: records.Item, prepared: Prepared) -> dict[str, Any] | None:
     """Return `src`, `width`, `height`, and `patches` by unit number; None for a text."""
     if item.example.image is None:
         return None
-    display = display_image(item.example.image)
+    display = display_images.display_image(item.example.image)
     patches = {
         str(number): (*display.percent_box(unit.box), f"patch {unit.text}")
         for number, unit in enumerate(prepared.units)
@@ -247,16 +245,16 @@ def image(item: records.Item, prepared: Prepared) -> dict[str, Any] | None:
 
 
 def prediction(prepared: Prepared) -> str:
-    name = visible(prepared.labels[prepared.label])
+    name = wording.visible(prepared.labels[prepared.label])
     return f"The model's answer: {name} ({prepared.probabilities[prepared.label]:.2f})"
 
 
 def cells(scored: PreparedMap) -> dict[str, dict[str, str]]:
     """Return the colours of a map, whose strongest unit has the full colour."""
-    strong = strengths(scored.scores, scale="method", strongest=strongest([scored.scores]))
+    strong = colours.strengths(scored.scores, scale="method", strongest=colours.strongest([scored.scores]))
     return {
         str(unit): {
-            "colour": colour(strength, signed=scored.signed),
+            "colour": colours.colour(strength, signed=scored.signed),
             "line": f"{round(abs(strength) * THICKEST)}px",
         }
         for unit, strength in enumerate(strong)

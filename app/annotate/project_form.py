@@ -10,13 +10,10 @@ from dataclasses import asdict, dataclass
 
 import streamlit as st
 
-from app import plain_text
-from app.annotate import data_files, projects
-from app.annotate.preparation import Preparer
+from app import model_pool, plain_text
+from app.annotate import data_files, preparation, projects, session
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
-from app.annotate.session import annotate_state
 from app.model_info import ModelInfo, model_box, model_info
-from app.model_pool import ModelPool
 from app.server.login import Account
 from app.session import put, value_of
 from app.store import Store
@@ -168,9 +165,11 @@ def _maps_to_rank(methods: Sequence[str]) -> int:
     return int(st.number_input("Maps to rank per item", 2, most, default, key="project maps to rank", help=TO_RANK))
 
 
-def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Account) -> Project | None:
+def new_project(
+    store: Store, preparer: preparation.Preparer, pool: model_pool.ModelPool, account: Account
+) -> Project | None:
     """Draw the form; return the project once it is made."""
-    state = annotate_state()
+    state = session.annotate_state()
     left, right = st.columns(2)
     with left:
         name = st.text_input("Name", key="project name", max_chars=LONGEST_NAME)

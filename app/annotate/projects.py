@@ -18,8 +18,7 @@ from app.annotate import tables as store_tables
 from app.annotate.tables import AnswerRow, ItemRow
 from app.server.login import Account
 from app.store import Store
-from explainers.annotations.judged import word_encoding
-from explainers.annotations.record_json import item_line, parse_item
+from explainers.annotations import judged, record_json
 from explainers.annotations.records import TASKS, Item, Task
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
@@ -172,7 +171,12 @@ def added(session: Session, spec: ProjectSpec, items: Sequence[Item], account: A
     session.execute(
         insert(store_tables.ItemRow),
         [
-            {"project": row.id, "number": number, "name": name, "content": item_line(replace(item, id=name))}
+            {
+                "project": row.id,
+                "number": number,
+                "name": name,
+                "content": record_json.item_line(replace(item, id=name)),
+            }
             for number, (name, item) in enumerate(zip(names, items, strict=True))
         ],
     )
@@ -328,7 +332,7 @@ class Prepared:
 
 def without_model(example: Example, input_names: Sequence[str]) -> Prepared:
     """Return the texts alone, for tasks that ask nothing about a model."""
-    encoding = word_encoding(example)
+    encoding = judged.word_encoding(example)
     names = display_input_names(input_names, len(encoding.texts))
     return Prepared(encoding.texts, encoding.units, names)
 
@@ -342,7 +346,7 @@ def read_prepared(content: str) -> Prepared:
 
 
 def item_of(row: ItemRow) -> Item:
-    return parse_item(row.content)
+    return record_json.parse_item(row.content)
 
 
 def item(store: Store, number: int) -> tuple[Item, Prepared | None] | None:

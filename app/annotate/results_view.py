@@ -10,20 +10,14 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import plain_text
-from app.annotate import people, projects
-from app.annotate.adjudication import adjudicate
-from app.annotate.intermission import downloads
-from app.annotate.preparation import MOST_WAITING, Preparer
+from app.annotate import adjudication, intermission, people, preparation, projects, results, session
 from app.annotate.projects import Project
-from app.annotate.results import ItemState, TaskAgreement, without_agreement
-from app.annotate.session import attempt
 from app.annotate.shown_results import GoldResults, ShownResults, Support, gold_results, shown_results
 from app.annotate.tables import method_name
 from app.compare.state import LONGEST_IN_ADDRESS
 from app.store import Store
+from explainers.annotations import opinions, records
 from explainers.annotations.agreement import AgreementValue
-from explainers.annotations.opinions import HOLDS, DifferentUnits, ReasonShares
-from explainers.annotations.records import Annotation
 from explainers.metrics.bootstrap import Interval
 from explainers.report.wording import decimals, one_line
 
@@ -44,7 +38,7 @@ READ_COLUMNS = {
     "true": "true of the input",
     "supports": "supports the class",
     "informative": "more than a copy",
-    HOLDS: "holds",
+    opinions.HOLDS: "holds",
 }
 REASONS = (
     "The share of sentences with yes, each with the mean of its readers. A reason holds if it is true of the input and "
@@ -118,7 +112,7 @@ def score_tables(shown: ShownResults, gold: GoldResults) -> None:
     _table("Suggestions", verdicts, shown.verdicts)
 
 
-def _reasons(shown: Sequence[ReasonShares]) -> None:
+def _reasons(shown: Sequence[opinions.ReasonShares]) -> None:
     """Draw by writer how often people said yes about given reasons; nothing where nobody has read any."""
     if not shown:
         return
@@ -127,14 +121,14 @@ def _reasons(shown: Sequence[ReasonShares]) -> None:
     rows = [
         {
             **({"written by": row.writer or "–"} if written else {}),
-            "sentences": row.shares[HOLDS].texts,
+            "sentences": row.shares[opinions.HOLDS].texts,
             "readers": row.readers,
             **{READ_COLUMNS[question]: _percent(share) for question, share in row.shares.items()},
         }
         for row in shown
     ]
     st.dataframe(rows, hide_index=True, width="stretch")
-    few = any(row.shares[HOLDS].texts < FEWEST for row in shown)
+    few = any(row.shares[opinions.HOLDS].texts < FEWEST for row in shown)
     st.caption(f"{REASONS} {FEW_SENTENCES}" if few else REASONS)
 
 
@@ -176,7 +170,7 @@ def _cell(value: object) -> object:
     return decimals(value) if isinstance(value, float) or value is None else value
 
 
-def results_view(store: Store, preparer: Preparer, project: Project, by: str) -> None:
+def results_view(store: Store, preparer: preparation.Preparer, project: Project, by: str) -> None:
     """Draw the results; `by` is the name under which this owner decides."""
     if project.opened is None:
         _open(store, project)
@@ -187,17 +181,17 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
         st.caption(NOTHING)
         return
     _waiting(preparer, project, unread)
-    _agreement(shown.agreements, without_agreement(project, shown.agreements, shown.annotations))
+    _agreement(shown.agreements, results.without_agreement(project, shown.agreements, shown.annotations))
     _reasons(shown.reasons)
     gold = gold_results(store, project, shown)
     score_tables(shown, gold)
     if "mark" in project.tasks:
         _other_reasons(project, gold.other_reasons)
     st.subheader("Decide where people differ", anchor=False)
-    adjudicate(store, project, shown.disputes, by)
+    adjudication.adjudicate(store, project, shown.disputes, by)
     _flagged(shown.annotations)
     _failures(projects.failures(store, project.id))
-    downloads(store, project)
+    intermission.downloads(store, project)
 
 
 def _open(store: Store, project: Project) -> None:
@@ -209,13 +203,13 @@ def _open(store: Store, project: Project) -> None:
         place = st.popover(label)
         place.write(STILL_OPEN.format(open=still_open, items=project.items))
         label = "Open anyway"
-    place.button(label, type="primary", key="open results", on_click=attempt, args=action)
+    place.button(label, type="primary", key="open results", on_click=session.attempt, args=action)
 
 
-def _waiting(preparer: Preparer, project: Project, unread: Sequence[int]) -> None:
+def _waiting(preparer: preparation.Preparer, project: Project, unread: Sequence[int]) -> None:
     """Prepare items with answers that are not prepared yet, such as those of a download."""
     if unread:
-        preparer.want(unread[:MOST_WAITING])
+        preparer.want(unread[: preparation.MOST_WAITING])
         sentence = UNREAD if project.spec.asks_model else UNPREPARED
         plain_text.warning(sentence.format(count=len(unread)))
         st.button("Look again", key="look again at results")
@@ -235,7 +229,7 @@ def _failures(failed: Mapping[str, Mapping[str, str]]) -> None:
     st.caption(MISSING)
 
 
-def _agreement(agreed: Sequence[TaskAgreement], others: Sequence[Mapping[str, object]]) -> None:
+def _agreement(agreed: Sequence[results.TaskAgreement], others: Sequence[Mapping[str, object]]) -> None:
     """Draw how far people agree, by task; `others` are the rows of tasks about which nothing can be said."""
     st.subheader("Agreement", anchor=False)
     if agreed:
@@ -246,7 +240,7 @@ def _agreement(agreed: Sequence[TaskAgreement], others: Sequence[Mapping[str, ob
         st.caption(FEW)
 
 
-def _measures(agreed: Sequence[TaskAgreement]) -> None:
+def _measures(agreed: Sequence[results.TaskAgreement]) -> None:
     measures = dict.fromkeys(
         value.name for agreement in agreed for value in agreement.overall
     )  # marks have more of them
@@ -294,7 +288,7 @@ def _value(value: AgreementValue) -> dict[str, str]:
     }
 
 
-def _other_reasons(project: Project, listed: Sequence[tuple[ItemState, str, DifferentUnits]]) -> None:
+def _other_reasons(project: Project, listed: Sequence[tuple[results.ItemState, str, opinions.DifferentUnits]]) -> None:
     st.subheader("Right for other reasons", anchor=False)
     if not listed:
         st.caption(NO_OTHER)
@@ -316,7 +310,7 @@ def _other_reasons(project: Project, listed: Sequence[tuple[ItemState, str, Diff
     st.caption(OTHER)
 
 
-def compare_address(project: Project, state: ItemState) -> str | None:
+def compare_address(project: Project, state: results.ItemState) -> str | None:
     """Return the address of the Compare page with this item; None for what an address cannot hold.
 
     That is an image, or a long text.
@@ -329,7 +323,7 @@ def compare_address(project: Project, state: ItemState) -> str | None:
     return f"{page or '/'}?{urlencode({'model': project.spec.model, **texts})}"
 
 
-def _flagged(annotations: Sequence[Annotation]) -> None:
+def _flagged(annotations: Sequence[records.Annotation]) -> None:
     noted = [annotation for annotation in annotations if annotation.flagged or annotation.comment]
     if noted:
         st.subheader("Flags and comments", anchor=False)

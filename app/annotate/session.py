@@ -6,18 +6,11 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from app import plain_text
-from app.annotate import people
-from app.annotate.answers import Stored
-from app.annotate.disputes import Decided, Dispute, OwnerDecision, decide
+from app import components, plain_text
+from app.annotate import answers, disputes, people, preparation, projects
 from app.annotate.payload import TaskQuestion
-from app.annotate.people import Guest, Tries
-from app.annotate.preparation import Preparer
-from app.annotate.projects import Project
 from app.compare.session import engine
-from app.components import component
-from app.server import lifetime
-from app.server.login import Account
+from app.server import lifetime, login
 from app.session import MODEL_NAME, NOT_CARRIED, PageState, carried, held
 from app.store import Store
 from explainers.errors import ExplanationError
@@ -50,19 +43,19 @@ class Adjudication:
     """What is to be decided, by whom, and what was decided before, the newest last."""
 
     store: Store
-    project: Project
-    dispute: Dispute
+    project: projects.Project
+    dispute: disputes.Dispute
     by: str
-    earlier: tuple[OwnerDecision, ...]
+    earlier: tuple[disputes.OwnerDecision, ...]
 
     @property
     def key(self) -> str:
         return f"decide {self.dispute.id} {len(self.earlier)}"
 
     def store_decision(self, answer: Any, origin: str, own_class: str = "") -> None:
-        decided: Decided = self.dispute.state.number, self.dispute.task
+        decided: disputes.Decided = self.dispute.state.number, self.dispute.task
         seen = len(self.earlier)
-        decide(self.store, self.project, decided, answer, origin, self.by, seen, own_class=own_class)
+        disputes.decide(self.store, self.project, decided, answer, origin, self.by, seen, own_class=own_class)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -79,8 +72,8 @@ class AnnotateState(PageState[AnnotateControls]):
     left: bool = False  # whether this browser has forgotten the invitation
     invitation_problem: str = ""
     next_project: int | None = None  # opened when the page is drawn next
-    question: tuple[Store, Project, TaskQuestion] | None = None  # what is asked
-    revisited: Stored | None = None  # the confirmed answer to which the person went back
+    question: tuple[Store, projects.Project, TaskQuestion] | None = None  # what is asked
+    revisited: answers.Stored | None = None  # the confirmed answer to which the person went back
     reply: Reply | None = None  # to the last action
     payload: dict[str, Any] | None = None  # what the component shows
     shows_item: bool = False  # whether the last page that could be drawn showed an item
@@ -93,7 +86,7 @@ class AnnotateState(PageState[AnnotateControls]):
         """Forget what belonged to the project before."""
         self.revisited = self.reply = None
 
-    def revisit(self, stored: Stored | None) -> None:
+    def revisit(self, stored: answers.Stored | None) -> None:
         """Go back to a confirmed answer; None: on to the next item."""
         self.revisited = stored
 
@@ -111,8 +104,8 @@ def annotate_state() -> AnnotateState:
 class AnnotateVisitor:
     """Who looks at the page; `guest` is set for who came by an invitation."""
 
-    account: Account
-    guest: Guest | None
+    account: login.Account
+    guest: people.Guest | None
 
     @property
     def person(self) -> str:
@@ -131,19 +124,19 @@ def annotation_store() -> Store:
 
 
 @st.cache_resource(show_spinner=False)
-def tries() -> Tries:
-    return Tries()
+def tries() -> people.Tries:
+    return people.Tries()
 
 
-@st.cache_resource(show_spinner=False, on_release=Preparer.close)
-def preparer() -> Preparer:
+@st.cache_resource(show_spinner=False, on_release=preparation.Preparer.close)
+def preparer() -> preparation.Preparer:
     """Return the preparer of all sessions."""
-    result = Preparer(annotation_store(), engine())
+    result = preparation.Preparer(annotation_store(), engine())
     lifetime.register(result)
     return result
 
 
-def visitor(store: Store, account: Account) -> AnnotateVisitor:
+def visitor(store: Store, account: login.Account) -> AnnotateVisitor:
     """Return the visitor; an invitation in the address is exchanged for a pass, which the browser keeps.
 
     Stops the page of who has none that is valid any more.
@@ -201,7 +194,9 @@ def _text(value: object) -> str:
 
 def keep(secret: str) -> None:
     """Let the browser keep the pass, so that a reload finds it; an empty one is forgotten."""
-    component("annotator_pass")(key="annotator pass", data={"name": COOKIE, "pass": secret, "days": people.PASS_DAYS})
+    components.component("annotator_pass")(
+        key="annotator pass", data={"name": COOKIE, "pass": secret, "days": people.PASS_DAYS}
+    )
 
 
 def attempt(action: Callable[..., object], *arguments: object) -> None:

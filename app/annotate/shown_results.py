@@ -15,15 +15,12 @@ from sqlalchemy import func, select
 
 from app.annotate import answers, disputes, projects, results
 from app.annotate.disputes import Decided, Dispute, OwnerDecision
-from app.annotate.projects import Project
 from app.annotate.results import ItemState, TaskAgreement, faithfulness
 from app.annotate.tables import AnswerRow, DecisionRow, ProjectRow
 from app.store import Store
-from explainers.annotations import opinions
-from explainers.annotations.judged import marked_units
+from explainers.annotations import judged, opinions
 from explainers.annotations.records import Annotation, Marked, Task
-from explainers.metrics.bootstrap import mean_interval
-from explainers.metrics.plausibility import PLAUSIBILITY, Truth, is_defined
+from explainers.metrics import bootstrap, plausibility
 
 SHOWN = ("auc", "f1", "iou")  # metrics of plausibility
 Decisions = Mapping[Decided, Sequence[OwnerDecision]]
@@ -39,7 +36,7 @@ class GoldMarks:
     `people` are those whose marks it rests on; 0 where it is a decision.
     """
 
-    truth: Truth
+    truth: plausibility.Truth
     people: int = 0
 
 
@@ -90,7 +87,7 @@ def _counts(state: ItemState, marks: Sequence[Marked]) -> NDArray[np.float64]:
     """Return how many people marked each unit, (units,)."""
     counts = np.zeros(len(state.prepared.units))
     for marked in marks:
-        counts[list(marked_units(marked, state.prepared.encoding))] += 1
+        counts[list(judged.marked_units(marked, state.prepared.encoding))] += 1
     return counts
 
 
@@ -99,8 +96,8 @@ def against_people(states: Mapping[str, ItemState], gold: Gold, methods: Sequenc
 
     Beside it, what a random order reaches on them, and how many people's marks they rest on.
     """
-    shown = [metric for metric in PLAUSIBILITY if metric.id in SHOWN]
-    truths = {name: marks.truth for name, marks in gold.items() if is_defined(marks.truth)}
+    shown = [metric for metric in plausibility.PLAUSIBILITY if metric.id in SHOWN]
+    truths = {name: marks.truth for name, marks in gold.items() if plausibility.is_defined(marks.truth)}
     chance = {name: [metric.chance(truth) for metric in shown] for name, truth in truths.items()}
     rows: list[dict[str, object]] = []
     for method in methods:
@@ -113,7 +110,7 @@ def against_people(states: Mapping[str, ItemState], gold: Gold, methods: Sequenc
                 "people's answers": sum(gold[name].people for name in counted),
             }
             for place, metric in enumerate(shown):
-                row[metric.id] = mean_interval(
+                row[metric.id] = bootstrap.mean_interval(
                     np.array([metric.score(truths[name], counted[name]) for name in counted])
                 )
                 row[f"{metric.id} random order"] = float(np.mean([chance[name][place] for name in counted]))
@@ -166,13 +163,13 @@ def revision(store: Store, project: int) -> Revision:
     return answered or 0, prepared or 0
 
 
-def shown_results(store: Store, project: Project) -> ShownResults:
+def shown_results(store: Store, project: projects.Project) -> ShownResults:
     """Return the results of the present revision, from memory if they are there; raises `StoreUnavailable`."""
     return _computed(project.salt, revision(store, project.id), store, project)
 
 
 @st.cache_resource(show_spinner="Computing the results", max_entries=MOST_KEPT)
-def _computed(salt: str, at: Revision, _store: Store, _project: Project) -> ShownResults:
+def _computed(salt: str, at: Revision, _store: Store, _project: projects.Project) -> ShownResults:
     """Return the results; `salt` tells the project from a later one with the same number."""
     annotations = answers.annotations(_store, _project)
     answered = projects.all_items(_store, _project.id, answered=True)
@@ -191,7 +188,7 @@ def _computed(salt: str, at: Revision, _store: Store, _project: Project) -> Show
     )
 
 
-def gold_results(store: Store, project: Project, shown: ShownResults) -> GoldResults:
+def gold_results(store: Store, project: projects.Project, shown: ShownResults) -> GoldResults:
     """Return the results with the present decisions, from memory if they are there; raises `StoreUnavailable`."""
     with store.read() as session:
         decided = session.scalar(select(func.max(DecisionRow.id)).where(DecisionRow.project == project.id)) or 0
@@ -199,7 +196,9 @@ def gold_results(store: Store, project: Project, shown: ShownResults) -> GoldRes
 
 
 @st.cache_resource(show_spinner="Comparing the methods with people", max_entries=MOST_KEPT)
-def _gold(salt: str, at: Revision, decided: int, _store: Store, _project: Project, _shown: ShownResults) -> GoldResults:
+def _gold(
+    salt: str, at: Revision, decided: int, _store: Store, _project: projects.Project, _shown: ShownResults
+) -> GoldResults:
     """Return the results; `decided` is the number of the newest decision."""
     marks = gold_marks(_shown.states, disputes.histories(_store, _project))
     return GoldResults(

@@ -5,15 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from app import plain_text
-from app.annotate import answers, intermission, people, projects
+from app import components, plain_text
+from app.annotate import answers, decision_form, intermission, people, preparation, projects
 from app.annotate.answers import Confirmation, Stored
-from app.annotate.decision_form import read_class, read_sent
 from app.annotate.payload import PREDICTION_HIDDEN, TaskQuestion, payload
-from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
 from app.annotate.session import Reply, annotate_state
-from app.components import component, newest
 from app.session import sent_by
 from app.store import Store
 from explainers.errors import ExplanationError
@@ -28,7 +25,7 @@ COLUMN = (  # as wide as the task
 )
 
 
-def annotate(store: Store, preparer: Preparer, project: Project, annotator: int) -> None:
+def annotate(store: Store, preparer: preparation.Preparer, project: Project, annotator: int) -> None:
     """Draw what this person is asked now."""
     st.html(COLUMN)
     if project.spec.guideline:
@@ -49,7 +46,12 @@ def annotate(store: Store, preparer: Preparer, project: Project, annotator: int)
 
 
 def _question(
-    store: Store, preparer: Preparer, project: Project, annotator: int, number: int, revisited: Stored | None
+    store: Store,
+    preparer: preparation.Preparer,
+    project: Project,
+    annotator: int,
+    number: int,
+    revisited: Stored | None,
 ) -> TaskQuestion | None:
     """Return the question; None as long as the item is not prepared.
 
@@ -120,7 +122,7 @@ def hold() -> None:
 
 
 def _draw(content: dict[str, Any]) -> None:
-    component("annotate")(key="annotate", data=_same(content), on_done_change=done_pressed)
+    components.component("annotate")(key="annotate", data=_same(content), on_done_change=done_pressed)
 
 
 def _same(content: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def _same(content: dict[str, Any]) -> dict[str, Any]:
     state = annotate_state()
     if state.payload is None or state.payload != content:
         state.payload = content
-    return newest("annotate", state.payload)
+    return components.newest("annotate", state.payload)
 
 
 def _earlier(store: Store, question: TaskQuestion) -> Stored | None:
@@ -166,7 +168,7 @@ def _carried_out(store: Store, project: Project, question: TaskQuestion, sent: d
     answer, own_class = None, ""
     if action != "skip":
         given = sent.get("answer") or {}
-        answer, own_class = read_sent(question, given), read_class(question, given)
+        answer, own_class = decision_form.read_sent(question, given), decision_form.read_class(question, given)
     confirmation = _confirmation(question, sent, answer, own_class)
     state.revisit(None)
     answers.confirm_new(store, project, question.annotator, confirmation)

@@ -11,9 +11,8 @@ from itertools import groupby
 import streamlit as st
 
 from app import plain_text
-from app.compare import guess, heat_maps, units
+from app.compare import guess, heat_maps, score_sheet, units
 from app.compare.runs import Run, answer_of
-from app.compare.score_sheet import labels, segments
 from app.compare.state import NO_OTHER, PREDICTED, compare_state
 from explainers.evaluation.names import RANDOM
 from explainers.report import answer as wording
@@ -188,11 +187,11 @@ def _input(run: Run, words: Units, *, decided: bool) -> str:
     """The image and the texts with the `words` marked, which are numbers among the remaining units; dashed where they
     are not `decided`, but named. Of a long input only what stands around them, so that they do not lie below the end of
     the card."""
-    numbers, texts = heat_maps.remaining(run), segments(run)
+    numbers, texts = heat_maps.remaining(run), score_sheet.segments(run)
     marked, removed = {numbers[unit] for unit in words}, set(run.request.removed)
     is_long = sum(len(text) for pieces in texts for text, _ in pieces) > LONG
     parts = []
-    for name, pieces in zip(labels(run), texts, strict=False):
+    for name, pieces in zip(score_sheet.labels(run), texts, strict=False):
         label = f"<small>{escaped(name)}</small>" if name else ""
         shown = excerpt(pieces, marked) if is_long and marked else pieces
         parts.append(f'<div dir="auto">{label}{"".join(_piece(*piece, marked, removed) for piece in shown)}</div>')

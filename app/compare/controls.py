@@ -14,12 +14,10 @@ from threading import Lock, Thread
 
 import streamlit as st
 
-from app import plain_text
+from app import model_pool, plain_text, streamlit_shims
 from app.compare import file_rows, guess, units
 from app.compare.state import BUDGETS, FEWEST_SAMPLES, SAMPLES, SEEDS, STEPS, CompareState, compare_state
 from app.model_info import ModelInfo, model_info
-from app.model_pool import SERVER_DEVICE, ModelPool, own_device
-from app.streamlit_shims import Container
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
@@ -61,7 +59,7 @@ class ComparisonOptions:
     precision: Precision
 
 
-def controls(pool: ModelPool, example: Example, line: Container) -> ComparisonOptions:
+def controls(pool: model_pool.ModelPool, example: Example, line: streamlit_shims.Container) -> ComparisonOptions:
     """Draw the controls into the line, and return what is chosen."""
     state = compare_state()
     model = state.controls.model
@@ -217,19 +215,23 @@ def _sampling(state: CompareState) -> tuple[int, int, int]:
     return max(int(samples), FEWEST_SAMPLES) if samples else UNTIL_SETTLED, int(steps), int(seed)
 
 
-def _hardware(pool: ModelPool, state: CompareState) -> tuple[str, Precision]:
+def _hardware(pool: model_pool.ModelPool, state: CompareState) -> tuple[str, Precision]:
     """Return device and precision. Before the devices of this machine are known, the address may name any: a model is
     not loaded on one that is not there."""
     with st.expander("Device and precision"):
         offered, chosen = pool.offered_devices(), state.controls.device
-        unknown = pool.devices is None and own_device() == SERVER_DEVICE and chosen not in offered
+        unknown = pool.devices is None and model_pool.own_device() == model_pool.SERVER_DEVICE and chosen not in offered
         if unknown:
             offered = (*offered, chosen)
         unchecked = unknown and "device" in state.unchecked
         device = st.selectbox(
             "Device",
             offered,
-            format_func=lambda name: f"auto ({own_device()})" if name == SERVER_DEVICE != own_device() else name,
+            format_func=lambda name: (
+                f"auto ({model_pool.own_device()})"
+                if name == model_pool.SERVER_DEVICE != model_pool.own_device()
+                else name
+            ),
             help="Where the model runs: auto is a GPU if this server has one.",
             **state.widget("device", options=offered, listed=offered, folded=True),
         )
@@ -242,7 +244,7 @@ def _hardware(pool: ModelPool, state: CompareState) -> tuple[str, Precision]:
             help=PRECISION_HELP,
             **state.widget("precision", options=PRECISIONS, initial="default", folded=True),
         )
-    return device or SERVER_DEVICE, precision or "float32"
+    return device or model_pool.SERVER_DEVICE, precision or "float32"
 
 
 class Download:

@@ -24,11 +24,8 @@ from threading import Thread
 
 import psutil  # type: ignore[import-untyped]
 
-from app.compare import computation
-from app.compare.computation import ResultMemory
-from app.compare.fair_scheduler import FairScheduler, Turn
+from app.compare import computation, fair_scheduler, stored_results
 from app.compare.runs import Column, FollowUp, Key, Lease, Request, Result, Run
-from app.compare.stored_results import StoredAnswer, fill, stored_answer
 from app.model_pool import DRAWN, ModelPool
 from app.server import lifetime
 from explainers.attribution.given import guess_spec
@@ -98,9 +95,9 @@ class Engine:
 
     def __init__(self, pool: ModelPool) -> None:
         self.pool = pool
-        self.turns = FairScheduler(AT_ONCE)
+        self.turns = fair_scheduler.FairScheduler(AT_ONCE)
         self.progress = ProgressWatch()
-        self.memory = ResultMemory()
+        self.memory = computation.ResultMemory()
         self.queue: list[Run] = []  # those on their way
         self.threads: set[Thread] = set()
         self.closed = False
@@ -121,8 +118,8 @@ class Engine:
         run = Run(request, {spec.id: Column(spec) for spec in specs}, lease=lease)
         run.meter.give_way = partial(self.turns.pause, run.turn, partial(check, run))
         run.meter.step_aside = partial(self.turns.leave, run.turn)
-        stored = None if fresh else stored_answer(request)
-        if stored is not None and fill(run, stored):
+        stored = None if fresh else stored_results.stored_answer(request)
+        if stored is not None and stored_results.fill(run, stored):
             self.pool.warm_up(request.model, after=DRAWN)  # for what comes next
             log_run(run)
             return run
@@ -153,7 +150,7 @@ class Engine:
         if known is not None:
             return known
         follow_up = run.follow_ups[key] = FollowUp(result=initial)
-        turn = Turn(quick=False)
+        turn = fair_scheduler.Turn(quick=False)
 
         def still_wanted() -> None:
             if self.closed or run.lease.expired or follow_up.meter.cancel.is_set():
@@ -199,7 +196,7 @@ class Engine:
         thread.start()
         return thread
 
-    def _work(self, run: Run, fresh: bool, stored: StoredAnswer | None) -> None:
+    def _work(self, run: Run, fresh: bool, stored: stored_results.StoredAnswer | None) -> None:
         began, status = time.perf_counter(), run.status
         try:
             self._compute(run, fresh, stored)
@@ -224,7 +221,12 @@ class Engine:
                 lifetime.release_memory()
 
     def _follow_up(
-        self, run: Run, key: Key, follow_up: FollowUp[Result], work: Callable[[FollowUp[Result]], None], turn: Turn
+        self,
+        run: Run,
+        key: Key,
+        follow_up: FollowUp[Result],
+        work: Callable[[FollowUp[Result]], None],
+        turn: fair_scheduler.Turn,
     ) -> None:
         try:
             work(follow_up)
@@ -242,7 +244,7 @@ class Engine:
             self.turns.leave(turn)
             follow_up.active = False
 
-    def _compute(self, run: Run, fresh: bool, stored: StoredAnswer | None) -> None:
+    def _compute(self, run: Run, fresh: bool, stored: stored_results.StoredAnswer | None) -> None:
         still_wanted = partial(check, run)
         still_wanted()
         run.advance("loading")

@@ -15,8 +15,7 @@ from app.compare.runs import FollowUp, Run, answer_of
 from explainers.comparison.duel import Pair, can_duel, duel_candidates
 from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
-from explainers.metrics.erasure import Kind, MaskedPredictor, single_modality_curves
-from explainers.metrics.faithfulness import random_control
+from explainers.metrics import erasure, faithfulness
 from explainers.models.calls import Meter
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
@@ -37,7 +36,7 @@ def pending(run: Run | None) -> bool:
     return run is not None and any(follow_up.active for follow_up in list(run.follow_ups.values()))
 
 
-def answers_about(engine: Engine, run: Run, meter: Meter) -> MaskedPredictor:
+def answers_about(engine: Engine, run: Run, meter: Meter) -> erasure.MaskedPredictor:
     """The model's answers about the explained input and target, shared by all sessions. Where the run was stored, the
     model is loaded and reads the input."""
     from explainers.comparison.decision import checked_encoding  # brings torch
@@ -49,14 +48,14 @@ def answers_about(engine: Engine, run: Run, meter: Meter) -> MaskedPredictor:
     stored = run.stored is not None  # without what the model needs to be asked about an image
     encoding = checked_encoding(model, request.example, request.settings) if stored else decision.encoding
     aimed = model.metered(meter).pooled(engine.memory.pool).aimed(decision.target)
-    return MaskedPredictor(aimed, encoding, request.settings.erasure)
+    return erasure.MaskedPredictor(aimed, encoding, request.settings.erasure)
 
 
 @dataclass(frozen=True)
 class ModalityCurves:
     """Curves over the patches alone, or over the words alone, by method; units of the other kind are never erased."""
 
-    kind: Kind
+    kind: erasure.Kind
     curves: Mapping[str, ErasureCurves] = field(default_factory=dict)
     random_control: RandomControl | None = None
 
@@ -80,7 +79,7 @@ class ModalityCurves:
         return replace(comparison, results=results, random_control=self.random_control)
 
 
-def modality_curves(engine: Engine, run: Run, kind: Kind) -> FollowUp[ModalityCurves]:
+def modality_curves(engine: Engine, run: Run, kind: erasure.Kind) -> FollowUp[ModalityCurves]:
     """Return those of a run that is over. The first call starts the computation."""
     work = partial(_modality_curves, engine, run, kind)
     return engine.submit_follow_up(run, ("curves", kind), work, ModalityCurves(kind))
@@ -91,18 +90,20 @@ def _applicable(method: str) -> bool:
     return not method_spec(method).is_single_part
 
 
-def _modality_curves(engine: Engine, run: Run, kind: Kind, follow_up: FollowUp[ModalityCurves]) -> None:
+def _modality_curves(engine: Engine, run: Run, kind: erasure.Kind, follow_up: FollowUp[ModalityCurves]) -> None:
     from explainers.comparison.measuring import random_orders
 
     label, seed = run.comparison().decision.label, run.request.settings.seed
     answers = answers_about(engine, run, follow_up.meter)
     orders = random_orders(answers.encoding, seed)
-    control = random_control(tuple(single_modality_curves(answers, order, label, kind) for order in orders))
+    control = faithfulness.random_control(
+        tuple(erasure.single_modality_curves(answers, order, label, kind) for order in orders)
+    )
     curves: dict[str, ErasureCurves] = {}
     follow_up.result = ModalityCurves(kind, curves, control)
     for result in run.comparison().results:
         if _applicable(result.method):
-            own = single_modality_curves(answers, result.attribution.scores, label, kind)
+            own = erasure.single_modality_curves(answers, result.attribution.scores, label, kind)
             curves = {**curves, result.method: own}
             follow_up.result = ModalityCurves(kind, curves, control)
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.compare import heat_maps
+from app.compare import heat_maps, score_sheet
 from app.compare.runs import Request, Run
-from app.compare.score_sheet import labels, segments
 from app.compare.state import Guess, compare_state
 from app.components import component, newest
 from app.session import sent_by
@@ -69,8 +68,8 @@ def _payload(run: Run, guess: Guess) -> dict[str, Any]:
     def make() -> dict[str, Any]:
         return {
             "about": guess.id,
-            "labels": labels(run),
-            "segments": segments(run),
+            "labels": score_sheet.labels(run),
+            "segments": score_sheet.segments(run),
             "image": image,
             "marked": list(guess.marked),
             "moment": guess.moment,

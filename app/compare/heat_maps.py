@@ -11,8 +11,7 @@ from app.compare.drawing_options import DrawingOptions
 from app.compare.runs import Run
 from explainers.datasets.example import Evidence
 from explainers.models.inputs.encoding import Unit
-from explainers.report.colours import colour, strengths, strongest
-from explainers.report.display_images import DisplayImage, display_image
+from explainers.report import colours, display_images
 from explainers.results.events import Attribution, ranking, top_count
 
 THICKEST = 5  # pixels of the underline
@@ -30,7 +29,7 @@ class Strongest:
     @classmethod
     def of(cls, attributions: Sequence[Attribution]) -> "Strongest":
         def end(kind: str) -> float:
-            return strongest(
+            return colours.strongest(
                 [s for s, unit in zip(attribution.scores, attribution.encoding.units, strict=True) if unit.kind == kind]
                 for attribution in attributions
             )
@@ -54,7 +53,7 @@ def _cells(run: Run, attribution: Attribution, options: DrawingOptions, ends: St
     spread = attribution.spread or (0.0,) * len(scores)
     return {
         str(numbers[unit]): {
-            "colour": colour(strength[unit], preset=options.preset, signed=signed),
+            "colour": colours.colour(strength[unit], preset=options.preset, signed=signed),
             "line": f"{round(abs(strength[unit]) * THICKEST)}px",
             "score": score_text(scores[unit], spread[unit], signed=signed),
             "rank": ranks[unit] + 1,
@@ -70,11 +69,11 @@ def scaled(
 ) -> tuple[float, ...]:
     """Scores as -1…1 of their scale, on demand words and patches each on a scale of their own."""
     if not options.separate:
-        return strengths(scores, scale=options.scale, strongest=ends.unit)
+        return colours.strengths(scores, scale=options.scale, strongest=ends.unit)
     result = [0.0] * len(scores)
     for kind, end in (("word", ends.word), ("patch", ends.patch)):
         numbers = [number for number, unit in enumerate(units) if unit.kind == kind]
-        part = strengths([scores[number] for number in numbers], scale=options.scale, strongest=end)
+        part = colours.strengths([scores[number] for number in numbers], scale=options.scale, strongest=end)
         for number, strength in zip(numbers, part, strict=True):
             result[number] = strength
     return tuple(result)
@@ -94,7 +93,7 @@ def legend(attribution: Attribution, options: DrawingOptions, ends: Strongest, n
     both = [(-1.0, f"against {name}"), (1.0, f"for {name}")] if attribution.signed else [(1.0, "most")]
     return [
         {
-            "colour": colour(strength, preset=options.preset, signed=attribution.signed),
+            "colour": colours.colour(strength, preset=options.preset, signed=attribution.signed),
             "text": f"{word} {score_text(strength * end, 0.0, signed=attribution.signed)}",
         }
         for strength, word in both
@@ -125,11 +124,11 @@ def image_data(run: Run) -> dict[str, Any] | None:
     image = run.request.example.image
     if image is None or (run.whole is not None and not run.whole.encoding.multimodal):
         return None
-    display = display_image(image)
+    display = display_images.display_image(image)
     return {"src": display.uri, "width": display.width, "height": display.height, "patches": _patches(run, display)}
 
 
-def _patches(run: Run, display: DisplayImage) -> dict[str, tuple[float, float, float, float, str]]:
+def _patches(run: Run, display: display_images.DisplayImage) -> dict[str, tuple[float, float, float, float, str]]:
     """Empty until the model has read the image."""
     units = run.whole.encoding.units if run.whole is not None else ()
     return {
@@ -143,7 +142,7 @@ def evidence_data(run: Run, evidence: Evidence | None) -> dict[str, Any]:
     """The `boxes` in the image and the numbers of the `words` from which the correct answer follows."""
     if evidence is None or run.request.example.image is None:
         return {"boxes": [], "words": []}
-    display = display_image(run.request.example.image)
+    display = display_images.display_image(run.request.example.image)
     units = run.whole.encoding.units if run.whole is not None else ()
     words = [
         number

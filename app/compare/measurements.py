@@ -15,11 +15,8 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from app import plain_text
-from app.compare import duel, follow_ups, panels, sheet_rows, two_models
-from app.compare.drawing_options import DrawingOptions
+from app.compare import drawing_options, duel, file_rows, follow_ups, panels, sheet_rows, two_models
 from app.compare.engine import Engine
-from app.compare.file_rows import json_with_view
-from app.compare.follow_ups import MOST_UNITS, ModalityCurves
 from app.compare.runs import FollowUp, Run
 from app.compare.state import BOTH_KINDS, compare_state
 from app.session import described
@@ -93,7 +90,7 @@ def show_downloads(comparison: "Comparison", *, disabled: bool) -> None:
             )
         st.download_button(
             "All, JSON",
-            data=partial(json_with_view, comparison, described(compare_state().controls)),
+            data=partial(file_rows.json_with_view, comparison, described(compare_state().controls)),
             file_name="crosslight.json",
             mime="application/json",
             on_click="ignore",
@@ -118,7 +115,7 @@ MODALITIES: dict[str, Kind] = {"Image": "patch", "Text": "word"}
 PLURALS = {"patch": "patches", "word": "words"}
 
 
-def show(engine: Engine, run: Run, drawing: DrawingOptions, *, disabled: bool) -> bool:
+def show(engine: Engine, run: Run, drawing: drawing_options.DrawingOptions, *, disabled: bool) -> bool:
     """Draw a run with a prediction; downloads are `disabled` until it is over.
 
     Returns whether something drawn is still to come, as it was before the drawing, so that no result that comes
@@ -160,7 +157,7 @@ def _kind() -> Kind | None:
     return MODALITIES.get(chosen or BOTH_KINDS)
 
 
-def _single_modality(engine: Engine, run: Run, kind: Kind | None) -> FollowUp[ModalityCurves] | None:
+def _single_modality(engine: Engine, run: Run, kind: Kind | None) -> FollowUp[follow_ups.ModalityCurves] | None:
     """The curves over one kind of units, once they can be computed; their state in a line."""
     if kind is None:
         return None
@@ -175,7 +172,9 @@ def _single_modality(engine: Engine, run: Run, kind: Kind | None) -> FollowUp[Mo
     return follow_up
 
 
-def _curves(run: Run, single: ModalityCurves | None, drawing: DrawingOptions, *, reverse: bool) -> dict[str, Any]:
+def _curves(
+    run: Run, single: follow_ups.ModalityCurves | None, drawing: drawing_options.DrawingOptions, *, reverse: bool
+) -> dict[str, Any]:
     """Over both kinds of units or a single one, made again only where something has changed."""
     featured = sheet_rows.row_order(run, drawing.sort).featured
 
@@ -271,7 +270,7 @@ def show_interactions(engine: Engine, run: Run) -> bool:
         return False
     among, method = (None, "") if run.active else follow_ups.units_among(run)
     if among == ():
-        plain_text.caption(f"An input with more than {MOST_UNITS} {name} needs a method that ranks them.")
+        plain_text.caption(f"An input with more than {follow_ups.MOST_UNITS} {name} needs a method that ranks them.")
         return False
     state = follow_ups.known_interactions(run)
     waits = state is not None and state.active  # before it is drawn: the result may come meanwhile

@@ -27,9 +27,7 @@ from app.components import component, newest
 from explainers.errors import without_folders
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
 from explainers.narrative.content_words import WORD, content, stem
-from explainers.report import narratives
-from explainers.report.narrator_overview import QUESTION, TrackRecord, percent, track_record
-from explainers.report.wording import one_line, visible
+from explainers.report import narratives, narrator_overview, wording
 from explainers.training.artifacts import runnable_narrators, waiting_narrators
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ def mentioned(run: Run, narrative: "Narrative") -> dict[str, tuple[str, list[int
         if units[number].kind == "patch":  # its name was not written by the narrator
             continue
         for word in content(units[number].text)[:1]:
-            words.setdefault(stem(word), (visible(units[number].text), []))[1].append(number)
+            words.setdefault(stem(word), (wording.visible(units[number].text), []))[1].append(number)
     return words
 
 
@@ -58,9 +56,9 @@ def pieces(text: str, words: dict[str, tuple[str, list[int]]]) -> list[tuple[str
     for match in WORD.finditer(text):
         units = next((words[stem(word)][1] for word in content(match[0]) if stem(word) in words), [])
         if units:
-            result += [(visible(text[end : match.start()]), []), (visible(match[0]), units)]
+            result += [(wording.visible(text[end : match.start()]), []), (wording.visible(match[0]), units)]
             end = match.end()
-    return [*result, (visible(text[end:]), [])]
+    return [*result, (wording.visible(text[end:]), [])]
 
 
 NOT_KNOWN = "not known"
@@ -89,7 +87,7 @@ def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
 
 def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
     specs = [spec for spec in NARRATORS if spec.id in _expected(run)]
-    records = {spec.id: track_record(run.request.model, spec.id) for spec in specs}
+    records = {spec.id: narrator_overview.track_record(run.request.model, spec.id) for spec in specs}
 
     def place(spec: NarratorSpec) -> tuple[bool, bool, float]:
         """Reasons about this input first, and of those the ones that are most often right."""
@@ -102,9 +100,9 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
         "verdict": _verdict(run, specs, records),
         "note": " ".join(filter(None, (narratives.NOTE, UNDERLINED, _absent(run)))),
         "lines": min(len(specs), RESERVED),
-        "questions": [*narratives.QUESTIONS, *([QUESTION] if known else [])],
+        "questions": [*narratives.QUESTIONS, *([narrator_overview.QUESTION] if known else [])],
         "entries": [_with_record(entry, records, _chances(run)) if known else entry for entry in _merged(run, specs)],
-        "reasons": [visible(explanation) for explanation in explanations],
+        "reasons": [wording.visible(explanation) for explanation in explanations],
         "whose": RULES if run.request.example.image is not None else PEOPLE,
     }
 
@@ -120,7 +118,9 @@ def _absent(run: Run) -> str:
     return f"{' and '.join(names)} {what}" if names else ""
 
 
-def _verdict(run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, TrackRecord | None]) -> str:
+def _verdict(
+    run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, narrator_overview.TrackRecord | None]
+) -> str:
     """Not before every sentence was checked."""
     if run.active and len(_narratives(run)) + len(_failures(run)) < len(specs):
         return narratives.BEING_GENERATED
@@ -151,13 +151,15 @@ def _without_repetition(about: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
     return result
 
 
-def _with_record(entry: Entry, records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]) -> Entry:
+def _with_record(
+    entry: Entry, records: Mapping[str, narrator_overview.TrackRecord | None], chances: Mapping[str, float]
+) -> Entry:
     """How likely the reason holds, or how often those of its narrators were right, as the last check."""
     ids = entry["id"].split()
     own = {narrator_spec(id).name: record for id in ids if (record := records[id]) is not None}
     answers = [NOT_KNOWN if (record := records[id]) is None else record.answer for id in ids]
     likely = [chances[id] for id in ids if id in chances]
-    answers = [f"{percent(max(likely))} for this one"] if likely else answers
+    answers = [f"{narrator_overview.percent(max(likely))} for this one"] if likely else answers
     answers = answers[:1] if len(set(answers)) == 1 else answers  # else one for each name, in their order
     detail = " ".join(f"{name}: {record.detail}" if len(own) > 1 else record.detail for name, record in own.items())
     detail = f"{ESTIMATED} {detail}" if likely else detail
@@ -289,4 +291,4 @@ def reading(run: Run, narrative: "Narrative") -> str:
 
 
 def _label(run: Run, label: int) -> str:
-    return one_line(run.whole.card.labels[label]) if run.whole is not None else "the class"
+    return wording.one_line(run.whole.card.labels[label]) if run.whole is not None else "the class"

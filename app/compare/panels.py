@@ -9,26 +9,14 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import plain_text
-from app.compare import sheet_rows
-from app.compare.drawing_options import EVIDENCE, DrawingOptions
+from app.compare import drawing_options, sheet_rows, stored_results
 from app.compare.runs import Run
 from app.compare.state import CompareState, compare_state
-from app.compare.stored_results import OWN_TEXT
 from app.session import changes as changes_of
 from app.session import noun_of, undoable
 from explainers.methods.registry import method_spec
 from explainers.metrics.agreement import AGREEMENTS, Agreement
-from explainers.report.colours import colour
-from explainers.report.document import metrics_table
-from explainers.report.summary import agreement_sentence
-from explainers.report.wording import (
-    ablated_inputs_line,
-    class_words_line,
-    labels_line,
-    labels_on,
-    one_line,
-    target_name,
-)
+from explainers.report import colours, document, summary, wording
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -82,7 +70,7 @@ def prediction(run: Run) -> None:
     before = shown.whole_probabilities or shown.probabilities
     order = sorted(range(len(labels)), key=lambda index: -before[index])  # so that removing a word moves no class
     predicted = max(range(len(labels)), key=lambda index: shown.probabilities[index])
-    bold = labels_on(shown.whole.card, shown.probabilities) or [predicted]
+    bold = wording.labels_on(shown.whole.card, shown.probabilities) or [predicted]
     rows = [
         _bar(
             labels[index],
@@ -106,8 +94,10 @@ def about_prediction(run: Run, correct: int | None) -> None:
     lines, tooltip = [explained_line(shown)], ""
     if shown.current is not None and shown.current.ablated_inputs is not None:
         tooltip = IMAGE_ABLATED if shown.request.example.image is not None else PAIR_ABLATED
-        lines.append(f"{ablated_inputs_line(shown.current.ablated_inputs)}.")
-    lines += filter(None, (labels_line(shown.whole.card, shown.probabilities), class_words_line(shown.whole)))
+        lines.append(f"{wording.ablated_inputs_line(shown.current.ablated_inputs)}.")
+    lines += filter(
+        None, (wording.labels_line(shown.whole.card, shown.probabilities), wording.class_words_line(shown.whole))
+    )
     if correct is not None:
         predicted = max(range(len(labels)), key=lambda index: before[index])
         agrees = "The model agrees." if predicted == correct else f"The model predicts {labels[predicted]}."
@@ -122,8 +112,8 @@ def explained_line(run: Run) -> str:
     predicted class of the whole input, from which units were removed. Empty where it is."""
     if run.current is None or run.current.explains_predicted:
         return ""
-    predicted = one_line(run.current.decision.card.labels[run.current.predicted])
-    explained = target_name(run.current.decision)
+    predicted = wording.one_line(run.current.decision.card.labels[run.current.predicted])
+    explained = wording.target_name(run.current.decision)
     if run.request.label is None and run.request.versus is None and run.request.removed:
         stays = f"the explanations stay with {explained}, predicted for the whole input"
         return f"The model now predicts {predicted}; {stays}."
@@ -138,15 +128,15 @@ def _bar(label: str, before: float | None, now: float, *, predicted: bool) -> st
     )
 
 
-def legend(run: Run, drawing: DrawingOptions) -> None:
+def legend(run: Run, drawing: drawing_options.DrawingOptions) -> None:
     """What colours, outlines and bands of the sheet mean, each with a sentence where the pointer rests."""
     with st.container(key="legend"):
         st.html(STYLE + run.view("legend", (drawing.preset, drawing.percent), lambda: _legend(drawing)))
 
 
-def _legend(drawing: DrawingOptions) -> str:
+def _legend(drawing: drawing_options.DrawingOptions) -> str:
     def fill(strength: float, *, signed: bool) -> str:
-        return f"background:{colour(strength, preset=drawing.preset, signed=signed)}"
+        return f"background:{colours.colour(strength, preset=drawing.preset, signed=signed)}"
 
     keys = (
         (fill(0.8, signed=False), "important", UNSIGNED),
@@ -181,7 +171,7 @@ def changes(run: Run, sort: str) -> None:
         # a tooltip would leave the last Undo pressable, and another label would make it another button
         st.button("Undo", on_click=undo, disabled=not state.steps, key="undo")
         st.button("Restore all", on_click=state.restore_all, disabled=not count, key="back")
-        if sort == EVIDENCE:
+        if sort == drawing_options.EVIDENCE:
             st.button(
                 "Sort again",
                 on_click=sheet_rows.sort_again,
@@ -202,7 +192,9 @@ def undo() -> None:
 def last_change(state: CompareState) -> str:
     """Return what Undo takes back, such as "text"."""
     changed = changes_of(state.steps[-1], state.controls)
-    if state.controls.example == OWN_TEXT:  # what was typed, or an image that was given, is what a person changed
+    if (
+        state.controls.example == stored_results.OWN_TEXT
+    ):  # what was typed, or an image that was given, is what a person changed
         changed -= {"example"}
     names = [name for name in undoable(state.controls) if name in changed]
     return NOUNS.get(names[0], noun_of(state.controls, names[0])) if names else "last change"
@@ -211,7 +203,7 @@ def last_change(state: CompareState) -> str:
 def table(run: Run) -> None:
     """Methods by metrics, as in the exported page: bold where supported, pale where not shown to be better than
     random."""
-    html = run.view("table", (run.settled, run.status), lambda: metrics_table(run.comparison()))
+    html = run.view("table", (run.settled, run.status), lambda: document.metrics_table(run.comparison()))
     st.html(f'<div class="metrics">{html}</div>')
 
 
@@ -221,7 +213,7 @@ def agreement(run: Run) -> None:
         st.caption("Agreement needs two finished methods.")
         return
     key = (run.settled, run.status)  # an answer is final only at the end
-    plain_text.paragraph(run.view("who agrees", key, lambda: agreement_sentence(run.comparison())))
+    plain_text.paragraph(run.view("who agrees", key, lambda: summary.agreement_sentence(run.comparison())))
     state = compare_state()
     if not st.toggle("Show the matrix", **state.widget("agree")):
         return

@@ -12,23 +12,18 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
+from app import components, model_pool, plain_text
 from app import model_info as models
-from app import plain_text
-from app.compare import file_rows
+from app.compare import file_rows, stored_results
 from app.compare.state import NO_OTHER, OWN_IMAGE, PREDICTED, RESET, TEXTS, CompareState, compare_state
-from app.compare.stored_results import generator_nouns, named, titles
-from app.components import component
-from app.model_pool import ModelPool, roots
 from app.session import held, put, sent_by, value_of
 from app.streamlit_shims import Container
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
+from explainers.models import bundle_cards, model_names
 from explainers.models import prompt as prompts
-from explainers.models.bundle_cards import bundle_names
 from explainers.models.inputs.requirements import SINGLE_TEXT, display_input_names
-from explainers.models.model_names import resolve_model_name
-from explainers.report.display_images import display_image
-from explainers.report.wording import one_line
+from explainers.report import display_images, wording
 
 CLASS_HELP = (
     "Positive scores support this class. Choose another class to see what supports that one. The predicted one is that "
@@ -74,7 +69,7 @@ def line() -> Container:
     return st.container(horizontal=True, vertical_alignment="bottom", key="question line")
 
 
-def question(pool: ModelPool, line: Container) -> Question:
+def question(pool: model_pool.ModelPool, line: Container) -> Question:
     """Draw the controls, folded away where the type is large."""
     state = compare_state()
     if state.controls.large:
@@ -83,7 +78,7 @@ def question(pool: ModelPool, line: Container) -> Question:
     return _question(pool, state, line)
 
 
-def _question(pool: ModelPool, state: CompareState, line: Container) -> Question:
+def _question(pool: model_pool.ModelPool, state: CompareState, line: Container) -> Question:
     first = line.container(width=WIDTHS[0], key="place of model")  # wider where there is room: page.css
     second, third, fourth = (line.container(width=width) for width in WIDTHS[1:])
     with first:
@@ -91,7 +86,7 @@ def _question(pool: ModelPool, state: CompareState, line: Container) -> Question
     info = models.model_info(pool, model)
     state.model_chosen(multimodal=info.multimodal)
     with second:
-        examples = titles(model, multimodal=info.multimodal)
+        examples = stored_results.titles(model, multimodal=info.multimodal)
         st.selectbox("Example", examples, **state.widget("example", listed=examples, then=state.example_chosen))
     with third:
         label = _class_box("Class to explain", PREDICTED, info.labels, "class_", CLASS_HELP, state)
@@ -125,7 +120,7 @@ def _with_image(info: models.ModelInfo, state: CompareState) -> Example:
     with right:
         name = plain_text.label(info.input_names[0].capitalize(), ONE) if info.input_names else ONE
         text = _text(name, "text", state)
-        curated = named(state.controls.example)
+        curated = stored_results.named(state.controls.example)
         if curated is not None:
             st.caption(curated.why)
         _image_controls(info.generator_noun, state)
@@ -151,7 +146,7 @@ def _image(state: CompareState) -> InputImage | None:
     """Draw the image that is explained, with its name."""
     image, name = state.image(), state.controls.picture
     if image is not None:
-        display = display_image(image)
+        display = display_images.display_image(image)
         width = min(WIDEST, display.width * HIGHEST // display.height)
         st.image(display.content, width=max(width, 1), alt="The image that is explained")
         if name == OWN_IMAGE:
@@ -162,7 +157,7 @@ def _image(state: CompareState) -> InputImage | None:
 
 def _image_controls(generator_noun: str, state: CompareState) -> None:
     """How to give another image, and what was wrong with the last one that was given."""
-    noun = next((noun for noun in (generator_noun, *generator_nouns()) if noun), "")
+    noun = next((noun for noun in (generator_noun, *stored_results.generator_nouns()) if noun), "")
     with st.container(horizontal=True, vertical_alignment="top"):
         with st.expander("Your own image", width=200):
             st.file_uploader(
@@ -173,7 +168,7 @@ def _image_controls(generator_noun: str, state: CompareState) -> None:
                 max_upload_size=MEGABYTES,
                 label_visibility="collapsed",
             )
-            component("paste")(key="paste", data={"most": MEGABYTES * 2**20}, on_pasted_change=pasted)
+            components.component("paste")(key="paste", data={"most": MEGABYTES * 2**20}, on_pasted_change=pasted)
         if noun:
             st.button(
                 f"Another {noun}",
@@ -248,7 +243,7 @@ class PromptForm:
 def edit_prompt(line: Container) -> None:
     """Draw the popover, unless an embedded classifier is chosen, which reads no prompt."""
     state, form = compare_state(), held(PromptForm)
-    if not state.controls.model or state.controls.model in bundle_names():
+    if not state.controls.model or state.controls.model in bundle_cards.bundle_names():
         return
     if form.about != state.controls.model:
         _fill_from_model(form, state.controls.model)
@@ -308,13 +303,15 @@ def _use() -> None:
         model = form.model.strip()
         if not model:
             raise prompts.PromptError("Name a language model: smollm2, a hub id such as owner/model, or a folder.")
-        resolve_model_name(f"{model}:{prompts.DEFAULT_PROMPT}", roots())  # before anything is saved
+        model_names.resolve_model_name(
+            f"{model}:{prompts.DEFAULT_PROMPT}", model_pool.roots()
+        )  # before anything is saved
         key = _name_of(prompt) or prompts.save_prompt(prompt)
     except ExplanationError as error:
         form.problem = str(error)
         return
     if key not in prompts.shipped_prompts():
-        form.used[key] = f"{one_line(prompt.template)} ({one_line(', '.join(prompt.classes.values()))})"
+        form.used[key] = f"{wording.one_line(prompt.template)} ({wording.one_line(', '.join(prompt.classes.values()))})"
     form.about, form.problem, name = "", "", f"{model}:{key}"
     if name != state.controls.model:
         state.change(model=name, class_=PREDICTED, versus=NO_OTHER, **RESET)

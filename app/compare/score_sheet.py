@@ -26,18 +26,16 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
+from app import components, model_info
 from app.compare import heat_maps, sheet_rows
 from app.compare.drawing_options import DrawingOptions
 from app.compare.runs import Column, Run, answer_of
 from app.compare.state import RowOrder
-from app.components import component, newest
-from app.model_info import info_on_card
 from explainers.comparison.consensus import FEWEST_METHODS
 from explainers.errors import without_folders
 from explainers.methods.registry import SLOW, MethodSpec, method_spec
 from explainers.models.inputs.requirements import display_input_names
-from explainers.report.colours import line_of
-from explainers.report.wording import decimals, one_line, share_line, target_name, visible
+from explainers.report import colours, wording
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import part_names
 from explainers.results.events import Attribution
@@ -97,8 +95,8 @@ def aside(run: Run, column: Column) -> str:
     if column.spec.can_explain(decision.target, predicted):
         return ""
     only = column.spec.explains_predicted_only
-    label = one_line(decision.card.labels[predicted if only else decision.label], heat_maps.LONGEST_LABEL)
-    other = "the predicted class" if only else f"not {target_name(decision, heat_maps.LONGEST_LABEL)}"
+    label = wording.one_line(decision.card.labels[predicted if only else decision.label], heat_maps.LONGEST_LABEL)
+    other = "the predicted class" if only else f"not {wording.target_name(decision, heat_maps.LONGEST_LABEL)}"
     return f"explains {label}, {other}"
 
 
@@ -137,7 +135,7 @@ def note(run: Run, column: Column, status: str) -> str:
 def detail(run: Run, column: Column, options: DrawingOptions, ends: heat_maps.Strongest) -> dict[str, Any]:
     """What an opened row shows: what the method is, how it was computed, and what its colours mean."""
     spec, attribution = column.spec, column.attribution
-    name = target_name(run.decision, heat_maps.LONGEST_LABEL) if run.decision is not None else "the class"
+    name = wording.target_name(run.decision, heat_maps.LONGEST_LABEL) if run.decision is not None else "the class"
     return {
         "idea": spec.idea,
         "caution": spec.caution,
@@ -160,7 +158,7 @@ def facts(run: Run, column: Column, attribution: Attribution) -> list[str]:
     elif attribution.samples:
         lines.append(f"{attribution.samples:,} {spec.counted}")
     if attribution.spread:
-        lines.append(f"standard deviation of a score at most {decimals(max(attribution.spread), 3)}")
+        lines.append(f"standard deviation of a score at most {wording.decimals(max(attribution.spread), 3)}")
     if attribution.gap is not None:
         lines.append(f"completeness gap {attribution.gap:.3f}")
     if column.remembered:
@@ -192,9 +190,11 @@ Triggered = Callable[[], None]
 
 def show(run: Run, options: DrawingOptions, *, view: str, narrow: bool, callbacks: dict[str, Triggered]) -> None:
     """Draws the sheet. `callbacks` are called when the component reports: "toggled" a unit, "narrow" or "view"."""
-    data = newest("sheet", payload(run, options, view=view, narrow=narrow))
+    data = components.newest("sheet", payload(run, options, view=view, narrow=narrow))
     st.html(reserved(data))
-    component("sheet")(key="sheet", data=data, **{f"on_{name}_change": call for name, call in callbacks.items()})
+    components.component("sheet")(
+        key="sheet", data=data, **{f"on_{name}_change": call for name, call in callbacks.items()}
+    )
 
 
 def reserved(data: dict[str, Any]) -> str:
@@ -288,7 +288,7 @@ def _row(
 ) -> dict[str, Any]:
     origin, column = shown
     spec, attribution = column.spec, column.attribution
-    line = line_of(name)
+    line = colours.line_of(name)
     multimodal = attribution is not None and attribution.encoding.multimodal
     return {
         "id": spec.id,
@@ -297,7 +297,7 @@ def _row(
         "old": origin is not run,
         **texts._asdict(),
         "cells": heat_maps.cells(origin, attribution, options, strongest) if attribution is not None else {},
-        "shares": share_line(attribution.image_share) if attribution is not None and multimodal else "",
+        "shares": wording.share_line(attribution.image_share) if attribution is not None and multimodal else "",
         "detail": detail(origin, column, options, strongest),
     }
 
@@ -311,7 +311,9 @@ def labels(run: Run) -> list[str]:
     """The names of the texts, also before the model is loaded."""
     if run.whole is not None:
         return list(part_names(run.whole.card.input_names, run.whole.encoding))
-    return list(display_input_names(info_on_card(run.request.model).input_names, len(run.request.example.texts)))
+    return list(
+        display_input_names(model_info.info_on_card(run.request.model).input_names, len(run.request.example.texts))
+    )
 
 
 def segments(run: Run) -> list[list[tuple[str, int]]]:
@@ -326,8 +328,8 @@ def segments(run: Run) -> list[list[tuple[str, int]]]:
         end = 0
         for index, unit in enumerate(encoding.units):
             if unit.segment == number:
-                pieces += [(visible(text[end : unit.start]), -1)] if end < unit.start else []
-                pieces.append((visible(unit.text), index))
+                pieces += [(wording.visible(text[end : unit.start]), -1)] if end < unit.start else []
+                pieces.append((wording.visible(unit.text), index))
                 end = unit.end
         result.append([*pieces, (unread(text[end:]), -1)])
     return result
@@ -335,4 +337,4 @@ def segments(run: Run) -> list[list[tuple[str, int]]]:
 
 def unread(text: str) -> str:
     """What the model has not read (yet), cut where it is long: every row repeats it."""
-    return visible(text) if len(text) <= MOST_UNREAD else f"{visible(text[:MOST_UNREAD])} …"
+    return wording.visible(text) if len(text) <= MOST_UNREAD else f"{wording.visible(text[:MOST_UNREAD])} …"

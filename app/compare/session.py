@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.compare import file_rows, guess
-from app.compare.controls import ComparisonOptions
+from app.compare import controls, file_rows, guess, question_form
 from app.compare.engine import Engine
-from app.compare.question_form import Question
 from app.compare.runs import Lease, Request, Run, answer_of
 from app.compare.state import compare_state
 from app.server import lifetime
@@ -23,7 +21,7 @@ def engine() -> Engine:
     return result
 
 
-def run_for(engine: Engine, question: Question, options: ComparisonOptions) -> Run:
+def run_for(engine: Engine, question: question_form.Question, options: controls.ComparisonOptions) -> Run:
     """Return the run that the session looks at: a new one where the question is another."""
     state = compare_state()
     request = Request(

@@ -26,12 +26,10 @@ from app.compare.runs import Run, answer_of
 from app.compare.state import RowOrder, compare_state
 from app.components import component, newest
 from explainers.methods.registry import MethodSpec, method_spec
-from explainers.metrics.agreement import spearman
-from explainers.metrics.faithfulness import METRICS, decisive_metrics
+from explainers.metrics import agreement, faithfulness
 from explainers.metrics.spec import MetricSpec
+from explainers.report import colours, wording
 from explainers.report.answer import group_meaning, group_title
-from explainers.report.colours import line_of
-from explainers.report.wording import decimals, target_name
 from explainers.results.answer import CONSENSUS
 
 if TYPE_CHECKING:
@@ -65,8 +63,8 @@ class RowNumbers:
 
 def columns() -> tuple[MetricSpec, ...]:
     """The metrics that stand in closed rows: those that decide the answer, and then the others."""
-    first = decisive_metrics()
-    return (*first, *(metric for metric in METRICS if metric not in first))
+    first = faithfulness.decisive_metrics()
+    return (*first, *(metric for metric in faithfulness.METRICS if metric not in first))
 
 
 def row_numbers(run: Run) -> RowNumbers:
@@ -138,7 +136,7 @@ def _metrics(row: "MetricRow | None") -> dict[str, dict[str, Any]]:
         return {}
     return {
         metric.id: {
-            "text": decimals(row.metrics[metric.id], 2),
+            "text": wording.decimals(row.metrics[metric.id], 2),
             "exact": _exact(row, metric),
             "value": None if math.isnan(row.metrics[metric.id]) else _number(row.metrics[metric.id]),
         }
@@ -148,8 +146,8 @@ def _metrics(row: "MetricRow | None") -> dict[str, dict[str, Any]]:
 
 def _exact(row: "MetricRow", metric: MetricSpec) -> str:
     noise = row.noise[metric.id]
-    spread = f" ± {decimals(noise, metric.places)}" if metric.sampling_noise and noise > 0 else ""
-    return f"{decimals(row.metrics[metric.id], metric.places)}{spread}"
+    spread = f" ± {wording.decimals(noise, metric.places)}" if metric.sampling_noise and noise > 0 else ""
+    return f"{wording.decimals(row.metrics[metric.id], metric.places)}{spread}"
 
 
 def curve_values(curves: "ErasureCurves") -> dict[str, list[float]]:
@@ -171,12 +169,12 @@ def _agreement(comparison: "Comparison", method: str) -> str:
     specs = {result.attribution.method: method_spec(result.attribution.method) for result in comparison.results}
     own = next(result.attribution.scores for result in comparison.results if result.attribution.method == method)
     values = [
-        spearman(own, result.attribution.scores)
+        agreement.spearman(own, result.attribution.scores)
         for result in comparison.results
         if result.method != method and specs[result.method].explains and not specs[result.method].is_joint
     ]
     defined = [value for value in values if not math.isnan(value)]
-    return decimals(float(np.mean(defined))) if defined else ""
+    return wording.decimals(float(np.mean(defined))) if defined else ""
 
 
 def rounded(values: Any) -> list[float]:
@@ -199,7 +197,7 @@ def curve_payload(
 ) -> dict[str, Any]:
     """The sheet of what is finished; the random order is drawn as the mean of several."""
     erasure, control = comparison.decision.settings.erasure, comparison.random_control
-    label = target_name(comparison.decision, LONGEST_LABEL)
+    label = wording.target_name(comparison.decision, LONGEST_LABEL)
     return {
         "titles": [f"p({label}) without the most important", f"p({label}) with only the most important"],
         "axes": [f"% of the {units} removed ({erasure})", f"% of the {units} kept (others: {erasure})"],
@@ -215,7 +213,7 @@ def curve_payload(
 
 
 def _line(result: "MethodResult", featured: bool) -> dict[str, Any]:
-    spec, line = method_spec(result.attribution.method), line_of(result.attribution.method)
+    spec, line = method_spec(result.attribution.method), colours.line_of(result.attribution.method)
     shares, values = result.curves.reverse
     return {
         "id": spec.id,
@@ -270,7 +268,7 @@ def question_key(run: Run, sort: str) -> tuple[object, ...]:
 def current_order(run: Run, sort: str) -> RowOrder:
     """Return the order by the results so far."""
     answer, methods = answer_of(run), tuple(run.columns)
-    if sort in METRICS.ids and not run.active:
+    if sort in faithfulness.METRICS.ids and not run.active:
         methods = tuple(sorted(methods, key=lambda name: _by_metric(run, name, sort)))
     elif sort == EVIDENCE and run.status == "done":
         methods = tuple(sorted(methods, key=lambda name: _position(run, name, answer.order)))
@@ -336,4 +334,4 @@ def _by_metric(run: Run, method: str, metric: str) -> tuple[bool, float]:
     result = run.result(method)
     if result is None or run.columns[method].spec.optimised or metric not in result.metrics:
         return True, 0.0  # what was optimised on the metrics is not ranked by them
-    return False, -METRICS.get(metric).sign * result.metrics[metric]
+    return False, -faithfulness.METRICS.get(metric).sign * result.metrics[metric]

@@ -15,10 +15,9 @@ from uuid import uuid4
 
 import streamlit as st
 
-from app import session
-from app.compare import long_texts
+from app import model_pool, session
+from app.compare import long_texts, runs
 from app.compare.long_texts import LongTexts
-from app.compare.runs import Run
 from app.compare.stored_results import (
     GENERATED,
     OWN_TEXT,
@@ -30,7 +29,6 @@ from app.compare.stored_results import (
     named,
     titles,
 )
-from app.model_pool import SERVER_DEVICE
 from app.session import FLAG, NAMES, NOT_CARRIED, TEXT, Codec, PageState, carried, held, one_of, sent_by, whole_number
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable
@@ -107,7 +105,7 @@ class CompareControls:
     samples: int = field(default=UNTIL_SETTLED, metadata=carried(SAMPLE_COUNT, "samples", undo=True, download=True))
     steps: int = field(default=50, metadata=carried(whole_number(*STEPS), "steps", undo=True, download=True))
     seed: int = field(default=0, metadata=carried(whole_number(*SEEDS), "seed", undo=True, download=True))
-    device: str = field(default=SERVER_DEVICE, metadata=carried(TEXT, "device", undo=True, download=True))
+    device: str = field(default=model_pool.SERVER_DEVICE, metadata=carried(TEXT, "device", undo=True, download=True))
     precision: str = field(default="float32", metadata=carried(TEXT, "precision", undo=True, download=True))
 
     top: int = field(default=20, metadata=carried(whole_number(0, 100), "top", "top share", undo=False, download=True))
@@ -192,9 +190,9 @@ class CompareState(PageState[CompareControls]):
     multimodal: bool = False  # whether the model reads images
     left_out: str = ""  # what the address does not hold of it: nothing, "text", "picture" or "text and picture"
     long_texts: LongTexts = field(default_factory=LongTexts)
-    run: Run | None = None
-    last_good_run: Run | None = None
-    beside_run: Run | None = None  # of the second model
+    run: runs.Run | None = None
+    last_good_run: runs.Run | None = None
+    beside_run: runs.Run | None = None  # of the second model
     row_order: tuple[object, RowOrder] | None = None  # for which question, and the order
     narrow: bool = False  # the page is as narrow as a phone
     last_click: object = None

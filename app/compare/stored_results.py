@@ -9,9 +9,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from app import model_info
+from app import model_info, model_pool
 from app.compare.runs import Request, Run
-from app.model_pool import SERVER_DEVICE
 from explainers.comparison.answer import consensus_members
 from explainers.comparison.stored_results import StoredResult, read_stored, weights
 from explainers.datasets.curated_examples import CuratedExample, curated_examples, example_of
@@ -20,8 +19,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import select
 from explainers.models import bundle_cards
-from explainers.models.bundle_cards import bundle_names, generator_noun
-from explainers.models.prompt import PromptError, prompt_named, split_name
+from explainers.models import prompt as prompts
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
 from explainers.results.events import (
@@ -70,7 +68,7 @@ def stored_answer(request: Request) -> StoredAnswer | None:
     if stored is None:
         return None
     decision = stored.comparison.decision
-    as_stored = (request.device, request.precision) == (SERVER_DEVICE, "float32")
+    as_stored = (request.device, request.precision) == (model_pool.SERVER_DEVICE, "float32")
     same_class = request.label in (None, stored.comparison.label) and request.versus is None
     same_model = model_info.info_on_card(request.model).version == stored.card.version
     if not (as_stored and same_class and same_model and request.settings == decision.settings):
@@ -194,14 +192,14 @@ def titles(model: str, *, multimodal: bool = False) -> list[str]:
 def _texts_of_prompt(model: str) -> int | None:
     """How many texts the prompt in the name of a language model has slots for; None for other names."""
     try:
-        return len(prompt_named(split_name(model)[1]).input_names)
-    except PromptError:
+        return len(prompts.prompt_named(prompts.split_name(model)[1]).input_names)
+    except prompts.PromptError:
         return None
 
 
 def generator_nouns() -> tuple[str, ...]:
     """What the generators of the embedded models call their examples."""
-    return tuple(filter(None, map(generator_noun, bundle_names())))
+    return tuple(filter(None, map(bundle_cards.generator_noun, bundle_cards.bundle_names())))
 
 
 def is_generated(name: str) -> bool:

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import plain_text
-from app.compare.drawing_options import DrawingOptions
+from app import plain_text, streamlit_shims
+from app.compare import drawing_options, session
 from app.compare.engine import Engine
 from app.compare.runs import Lease, Request, Run
-from app.compare.session import gives_more_time
 from app.compare.state import compare_state
 from app.model_info import ModelInfo, model_info, offered_models
-from app.streamlit_shims import connection
 from explainers.errors import ExplanationError, without_folders
 from explainers.report.two_models import (
     alone_notes,
@@ -53,7 +51,7 @@ def pending() -> bool:
     return second is not None and second.active
 
 
-def show(engine: Engine, run: Run, drawing: DrawingOptions) -> bool:
+def show(engine: Engine, run: Run, drawing: drawing_options.DrawingOptions) -> bool:
     """Draw the section, and return whether something of it was still to come."""
     state = compare_state()
     st.header(TITLE, anchor=False)
@@ -139,13 +137,18 @@ def _second_run(engine: Engine, run: Run, model: str, label: str) -> Run:
     request = _request(run, model, _info(engine, run, model), label)
     current = state.beside_run
     same = current is not None and current.request == request and not current.abandoned
-    if current is not None and same and not gives_more_time(request, current) and not engine.is_fetched_since(current):
+    if (
+        current is not None
+        and same
+        and not session.gives_more_time(request, current)
+        and not engine.is_fetched_since(current)
+    ):
         current.lease.renew()
         current.follow_time(request.budget)
         return current
     if current is not None:
         current.stop()
-    state.beside_run = second = engine.submit(request, lease=Lease(connection()))
+    state.beside_run = second = engine.submit(request, lease=Lease(streamlit_shims.connection()))
     second.follow_time(request.budget)
     return second
 
@@ -177,7 +180,7 @@ def _request(run: Run, model: str, info: ModelInfo, chosen: str) -> Request:
     )
 
 
-def _draw(engine: Engine, run: Run, second: Run, drawing: DrawingOptions, label: str) -> None:
+def _draw(engine: Engine, run: Run, second: Run, drawing: drawing_options.DrawingOptions, label: str) -> None:
     from explainers.comparison.two_models import two_models
 
     _state(engine, second)
@@ -253,7 +256,9 @@ def _download(engine: Engine, second: Run) -> None:
 
 def _complete(engine: Engine, second: Run) -> None:
     """Compute what did not fit into the second run's budget; what is done is remembered."""
-    compare_state().beside_run = engine.submit(replace(second.request, budget=None), lease=Lease(connection()))
+    compare_state().beside_run = engine.submit(
+        replace(second.request, budget=None), lease=Lease(streamlit_shims.connection())
+    )
 
 
 def _progress(second: Run) -> tuple[float, str]:
@@ -280,7 +285,7 @@ def _notes(pair: "ModelPair", run: Run, second: Run, label: str) -> None:
         plain_text.caption(short)
 
 
-def _html(pair: "ModelPair", run: Run, second: Run, drawing: DrawingOptions) -> str:
+def _html(pair: "ModelPair", run: Run, second: Run, drawing: drawing_options.DrawingOptions) -> str:
     finished = run.finished, second.finished
     preset, percent = drawing.preset, drawing.percent
     return pair_html(pair, _names(pair, run, second), finished=finished, preset=preset, percent=percent)

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from app import plain_text
+from app import model_info, plain_text
 from app.compare import (
     answer_head,
+    drawing_options,
     follow_ups,
     guess,
     measurements,
@@ -21,17 +22,14 @@ from app.compare import (
     session,
     two_models,
 )
-from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.runs import Run
 from app.compare.state import compare_state
-from app.model_info import info_on_card
 from app.session import undoable
 from explainers.attribution.given import PEOPLE
 from explainers.methods.registry import method_spec
 from explainers.metrics.plausibility import PLAUSIBILITY, is_defined, plausibility, plausibility_by_chance
-from explainers.report.summary import missing_parts
-from explainers.report.wording import class_words_warning, counted, duration, join_names
+from explainers.report import summary, wording
 
 TITLE = "Agreement with people's marks"
 CAPTION = (
@@ -89,7 +87,7 @@ class Drawn(NamedTuple):
     view: str
 
 
-def live(engine: Engine, run: Run, drawing: DrawingOptions) -> None:
+def live(engine: Engine, run: Run, drawing: drawing_options.DrawingOptions) -> None:
     """Draws the run: prediction, answer and sheet again and again as long as it is on its way, plots less often."""
     state = compare_state()
     drawn = Drawn(run.active, run.settled, tick(engine, run), time.monotonic(), state.narrow, state.controls.view)
@@ -114,7 +112,7 @@ def displayed(run: Run) -> Run | None:
     return run
 
 
-def _upper_half(engine: Engine, run: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
+def _upper_half(engine: Engine, run: Run, drawing: drawing_options.DrawingOptions, drawn: Drawn) -> None:
     """All that changes with every tick. Draws the whole page again where more has changed."""
     state = compare_state()
     if state.run is not run or run.abandoned or state.take_undone():
@@ -165,14 +163,14 @@ def _prediction(engine: Engine, run: Run, visible: Run | None) -> None:
         if visible is not None:
             panels.about_prediction(visible, _correct_class(visible))
         if run.whole is not None:
-            doubt = class_words_warning(run.whole, run.probabilities) if run.probabilities else ""
+            doubt = wording.class_words_warning(run.whole, run.probabilities) if run.probabilities else ""
             for sentence in filter(None, (doubt, run.whole.encoding.warning)):
                 plain_text.warning(sentence)
 
 
 def _correct_class(run: Run) -> int | None:
     """Its number, where the generator of the model's own data tells it."""
-    if run.request.example.image is None or not info_on_card(run.request.model).generator_noun:
+    if run.request.example.image is None or not model_info.info_on_card(run.request.model).generator_noun:
         return None
     reference = compare_state().reference(run.request.example)
     return reference.label if reference is not None else None
@@ -186,7 +184,7 @@ def _follow(drawn: Drawn) -> None:
         st.rerun(scope="app")
 
 
-def _explanations(visible: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
+def _explanations(visible: Run, drawing: drawing_options.DrawingOptions, drawn: Drawn) -> None:
     """The score sheet with its legend, and the sentences."""
     state = compare_state()
     panels.legend(visible, drawing)
@@ -201,7 +199,7 @@ def _explanations(visible: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
     narratives.show(visible, reference.explanations if reference is not None else ())
 
 
-def _measurements(engine: Engine, run: Run, drawing: DrawingOptions, was_pending: bool) -> None:
+def _measurements(engine: Engine, run: Run, drawing: drawing_options.DrawingOptions, was_pending: bool) -> None:
     visible = displayed(run)
     if visible is None or visible.decision is None or guess.waiting(visible):
         if visible is not None and visible.decision is None and run.active:
@@ -238,12 +236,12 @@ def _status(engine: Engine, run: Run) -> None:
             progress = {
                 "waiting": f"{ahead} other comparison{'s' if ahead != 1 else ''} first" if ahead else _beginning(run),
                 "loading": _loading(engine, run),
-                "running": f"{settled} of {counted(len(run.columns), 'method')} done"
+                "running": f"{settled} of {wording.counted(len(run.columns), 'method')} done"
                 if settled < len(run.columns)
                 else "Measuring random orders and other operators",
             }
             left = run.seconds_left if status == "running" else None
-            remaining = f", about {duration(left)} left" if left is not None and left >= WORTH_SAYING else ""
+            remaining = f", about {wording.duration(left)} left" if left is not None and left >= WORTH_SAYING else ""
             st.progress(settled / max(len(run.columns), 1), text=progress[status] + remaining)
             st.button("Stop", on_click=run.stop, key="stop")
         elif run.is_short:
@@ -269,15 +267,15 @@ def budget_line(run: Run) -> str:
     parts = ", ".join(f"{came[how]} {how}" for how in HOW_FAR if came[how] or how == HOW_FAR[0])
     seconds = run.seconds_missing
     what = "The rest" if came[HOW_FAR[0]] < len(run.columns) else f"The rest ({missing(run)})"
-    rest = f"{what} takes about {duration(max(seconds, 1.0))}." if seconds else ""
-    return f"{counted(len(run.columns), 'method')} in {run.seconds:.0f} s: {parts}. {rest}".strip()
+    rest = f"{what} takes about {wording.duration(max(seconds, 1.0))}." if seconds else ""
+    return f"{wording.counted(len(run.columns), 'method')} in {run.seconds:.0f} s: {parts}. {rest}".strip()
 
 
 def missing(run: Run) -> str:
     """Return the names of what did not fit into the budget; two at most, the others counted."""
-    names = missing_parts(run.comparison())
+    names = summary.missing_parts(run.comparison())
     more = len(names) - 2
-    return join_names([*names[:2], *([f"{more} more"] if more > 0 else [])])
+    return wording.join_names([*names[:2], *([f"{more} more"] if more > 0 else [])])
 
 
 def _how_far(run: Run, method: str) -> str:

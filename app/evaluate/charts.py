@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 from scipy.optimize import isotonic_regression
 
-from explainers.evaluation.names import CONTROLS, CURVE_SHARES, RANDOM
-from explainers.evaluation.set_frames import EVIDENCE, metric_column
+from explainers.evaluation import names, set_frames
 from explainers.evaluation.set_summary import MOST_POINTS, MeanCurves, MethodSummary, binned, name_of
 from explainers.metrics.bootstrap import Interval
-from explainers.report.colours import LineStyle, line_of
-from explainers.report.wording import escaped, one_line
+from explainers.report import colours, wording
 
 ROW = 26  # pixels of a line of the dot plot
 LABEL, BESIDE, AROUND_PLOT = 15, 12, 60  # pixels of a name's height, from a point to its name, and of axis and margins
@@ -28,12 +26,12 @@ LEGEND_ROW = 20  # pixels; on a narrow page the legend has a row per method
 
 def evidence_dots(table: Sequence[MethodSummary], operator: str) -> go.Figure:
     """Return a dot with its interval per method, and a line at the mean of random orders."""
-    column = metric_column(EVIDENCE, operator)
+    column = set_frames.metric_column(set_frames.EVIDENCE, operator)
     rows = [row for row in reversed(table) if column in row.metrics]
     figure = go.Figure()
     for row in rows:
         interval = row.metrics[column]
-        colour = GREY if row.method in CONTROLS else line_of(row.method).colour
+        colour = GREY if row.method in names.CONTROLS else colours.line_of(row.method).colour
         figure.add_scatter(
             x=[interval.mean],
             y=[name_of(row.method)],
@@ -42,7 +40,7 @@ def evidence_dots(table: Sequence[MethodSummary], operator: str) -> go.Figure:
             marker={"size": 9, "color": colour},
             hovertemplate=f"%{{y}}: {interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]<extra></extra>",
         )
-    chance = next((row.metrics[column].mean for row in rows if row.method == RANDOM), None)
+    chance = next((row.metrics[column].mean for row in rows if row.method == names.RANDOM), None)
     if chance is not None:
         figure.add_vline(x=chance, line={"color": GREY, "dash": "dot", "width": 1})
     figure.update_xaxes(title_text=f"evidence (AOPC-C − AOPC-S, {operator})", title_standoff=4)
@@ -64,7 +62,7 @@ def _bars(interval: Interval) -> dict[str, Any]:
 
 def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
     """Return the evidence of every method that costs passes, with its interval, against their mean number."""
-    column = metric_column(EVIDENCE, operator)
+    column = set_frames.metric_column(set_frames.EVIDENCE, operator)
     points = [(row.method, row.passes, row.metrics[column]) for row in table if column in row.metrics and row.passes]
     height = 70 + ROW * len(table)
     figure = go.Figure()
@@ -74,11 +72,13 @@ def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
             y=[interval.mean],
             error_y=_bars(interval),
             mode="markers",
-            marker={"size": 9, "color": line_of(method).colour},
+            marker={"size": 9, "color": colours.line_of(method).colour},
             name=name_of(method),
             hovertemplate=f"%{{fullData.name}}: {interval.mean:.3f} at {passes:,.0f} passes<extra></extra>",
         )
-    chance = next((row.metrics[column].mean for row in table if row.method == RANDOM and column in row.metrics), None)
+    chance = next(
+        (row.metrics[column].mean for row in table if row.method == names.RANDOM and column in row.metrics), None
+    )
     if points:
         _add_names(figure, points, height - AROUND_PLOT, chance)
     if chance is not None:
@@ -136,10 +136,10 @@ def curve_chart(curves: Sequence[MeanCurves], operator: str) -> go.Figure:
     kept; one below the other, since the page may be as narrow as a phone."""
     titles = (f"first units removed ({operator})", "only the first units kept")
     figure = make_subplots(2, 1, subplot_titles=titles, shared_xaxes=True, vertical_spacing=0.08)
-    percents = [100 * share for share in CURVE_SHARES]
+    percents = [100 * share for share in names.CURVE_SHARES]
     for method in curves:
-        random = method.method in CONTROLS
-        style = LineStyle(GREY, "dot") if random else line_of(method.method)
+        random = method.method in names.CONTROLS
+        style = colours.LineStyle(GREY, "dot") if random else colours.line_of(method.method)
         for row, intervals in enumerate((method.removed, method.kept), 1):
             name, shown = name_of(method.method), row == 1
             figure.add_scatter(
@@ -183,7 +183,7 @@ def cascade_chart(curves: Mapping[str, Sequence[tuple[str, Interval]]]) -> go.Fi
     """Return a line per method: |ρ| with the explanation of the model, the more of its weights are random."""
     figure = go.Figure()
     for method, steps in curves.items():
-        style = line_of(method)
+        style = colours.line_of(method)
         figure.add_scatter(
             x=[name for name, _ in steps],
             y=[interval.mean for _, interval in steps],
@@ -233,7 +233,7 @@ def trust_map(points: pd.DataFrame) -> go.Figure:
                     mode="markers",
                     marker={"size": 9, "color": colour, "symbol": symbol, "opacity": 0.75},
                     customdata=chosen[["id"]],
-                    text=[escaped(one_line(text, 70)) for text in chosen["text"]],
+                    text=[wording.escaped(wording.one_line(text, 70)) for text in chosen["text"]],
                     hovertemplate="%{text}<br>agreement %{x:.2f}, evidence %{y:.2f}<extra></extra>",
                 )
     figure.update_xaxes(title_text="agreement between methods", range=[-0.03, 1.03])

@@ -15,14 +15,11 @@ from app.evaluate.state import EXAMPLES, FILE, NO_COLUMN, SOURCES, evaluate_stat
 from app.model_info import ModelInfo
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
-from explainers.datasets import labelled_rows
-from explainers.datasets.cells import probable_class
+from explainers.datasets import cells, labelled_rows, tables
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.files import ZippedTable, zipped_table
-from explainers.datasets.tables import DELIMITERS
 from explainers.errors import DataUnavailable
-from explainers.evaluation.eraser_rows import EraserPart, eraser_part
-from explainers.evaluation.set_spec import ERASER, TABLE
+from explainers.evaluation import eraser_rows, set_spec
 from explainers.report.wording import counted, one_line
 
 IMAGE_MEGABYTES = 100
@@ -51,7 +48,7 @@ class SubmittedData:
     columns: labelled_rows.Columns = field(default_factory=labelled_rows.Columns)
     rows: tuple[labelled_rows.InputRow, ...] = ()
     problem: str = ""
-    format: str = TABLE
+    format: str = set_spec.TABLE
     split: str = ""
     zipped: ZippedTable | None = None  # where the file holds a table and its images
 
@@ -161,7 +158,7 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
     except DataUnavailable as error:
         return SubmittedData(name, content, problem=str(error))
     plain_text.rows_left_out(read.problems, read.left_out)
-    return SubmittedData(name, content, columns, read.rows, format=ERASER, split=part.split)
+    return SubmittedData(name, content, columns, read.rows, format=set_spec.ERASER, split=part.split)
 
 
 def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> labelled_rows.Columns:
@@ -191,7 +188,7 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> labelled_rows.Co
 
 def _named_by_a_text(columns: labelled_rows.Columns, name: str) -> None:
     """Warn where the first line of a table without names would be lost unseen."""
-    if PurePath(name).suffix.lower() in DELIMITERS and len(columns.text.split()) >= SENTENCE:
+    if PurePath(name).suffix.lower() in tables.DELIMITERS and len(columns.text.split()) >= SENTENCE:
         plain_text.warning(
             f"The first line names the columns, so “{one_line(columns.text)}” is not evaluated. If it is one of your "
             "texts, add a line with names above it."
@@ -219,7 +216,7 @@ def _boxes(unknown: Sequence[str], column: str, labels: tuple[str, ...]) -> tupl
     for start in range(0, len(unknown), 3):
         for cell, label in zip(st.columns(3), unknown[start : start + 3], strict=False):
             with cell:
-                probable = probable_class(label, labels)
+                probable = cells.probable_class(label, labels)
                 plain_text.caption(f"“{one_line(label, 30)}” is")
                 chosen[label] = st.selectbox(
                     plain_text.label(f"The label {label} is", "The label is"),
@@ -288,8 +285,8 @@ def _image_rows(
 
 
 @lru_cache(maxsize=4)
-def _part(content: bytes, name: str, split: str) -> EraserPart:
-    return eraser_part(content, name, split)
+def _part(content: bytes, name: str, split: str) -> eraser_rows.EraserPart:
+    return eraser_rows.eraser_part(content, name, split)
 
 
 @lru_cache(maxsize=4)

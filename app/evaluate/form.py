@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from app import plain_text
+from app import model_pool, plain_text
 from app.evaluate.data_form import NO_DATA, SubmittedData, submitted_data
 from app.evaluate.state import evaluate_state
 from app.model_info import ModelInfo, model_box, model_info
-from app.model_pool import DOWNLOAD_FIRST, ModelPool, roots
 from app.server.login import Account
 from app.store import Job
 from app.train.jobs import Jobs, device, discard, runs
@@ -63,7 +62,7 @@ def title() -> None:
     )
 
 
-def form(pool: ModelPool) -> tuple[SetSpec, SubmittedData, ModelInfo]:
+def form(pool: model_pool.ModelPool) -> tuple[SetSpec, SubmittedData, ModelInfo]:
     """Draw model, data and preset; return them."""
     state = evaluate_state()
     first, second = st.columns([1, 2])
@@ -76,7 +75,9 @@ def form(pool: ModelPool) -> tuple[SetSpec, SubmittedData, ModelInfo]:
     return replace(spec, columns=data.columns, format=data.format, split=data.split), data, info
 
 
-def start(jobs: Jobs, pool: ModelPool, account: Account, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> bool:
+def start(
+    jobs: Jobs, pool: model_pool.ModelPool, account: Account, spec: SetSpec, data: SubmittedData, info: ModelInfo
+) -> bool:
     """Draw the button with the cost beside it, or why it cannot start; return whether it has started."""
     started = False
     unknown = bool(data.rows) and not pool.is_settled(spec.model)
@@ -101,7 +102,7 @@ def start(jobs: Jobs, pool: ModelPool, account: Account, spec: SetSpec, data: Su
     return started
 
 
-def _cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo, *, unknown: bool) -> None:
+def _cost(pool: model_pool.ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo, *, unknown: bool) -> None:
     """Draw the cost, again and again as long as the model loads; then the whole page knows its classes, or that it must
     be downloaded first."""
     plain_text.caption(cost(pool, spec, data, info))
@@ -109,7 +110,7 @@ def _cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo, 
         st.rerun(scope="app")
 
 
-def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> str:
+def cost(pool: model_pool.ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> str:
     """Return what the evaluation costs, before it starts; or that data are missing, where nothing else is wrong."""
     if not data.rows:
         return "" if data.problem else NO_DATA
@@ -126,7 +127,7 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
     few = f" No method can be recommended from fewer than {FEWEST} inputs." if inputs < FEWEST else ""
     model, refused = pool.loaded(spec.model), pool.refusal(spec.model)
     if model is None and refused is not None:
-        return f"{line}. The time is unknown: {refused} {DOWNLOAD_FIRST} Starting fetches it too.{few}"
+        return f"{line}. The time is unknown: {refused} {model_pool.DOWNLOAD_FIRST} Starting fetches it too.{few}"
     if model is None:
         return f"{line}. The time is known when the model is loaded.{few}"
     # a pass has all cores here, and each of the processes one of them
@@ -230,7 +231,11 @@ def submit(jobs: Jobs, spec: SetSpec, data: SubmittedData, account: Account) -> 
     if not data.rows:
         raise ExplanationError(data.problem or NO_DATA)
     spec = replace(
-        spec, model=resolve_model_name(spec.model, roots()), device=device(), processes=processes(), out="DIR"
+        spec,
+        model=resolve_model_name(spec.model, model_pool.roots()),
+        device=device(),
+        processes=processes(),
+        out="DIR",
     )
     folder, spec = _written(spec.check(), data)
     return jobs.enqueue(

@@ -11,15 +11,10 @@ from app import plain_text
 from app.compare.state import LONGEST_IN_ADDRESS
 from app.evaluate.charts import cascade_chart, cost_chart, curve_chart, evidence_dots, trust_map
 from app.evaluate.state import SetResult, evaluate_state
-from app.plain_text import Bold
+from explainers.evaluation import sanity_summary, set_frames, set_summary
 from explainers.evaluation.names import FEWEST
-from explainers.evaluation.sanity_summary import cascade, notes, sentence
-from explainers.evaluation.set_frames import without_lists
-from explainers.evaluation.set_summary import inputs_with, worth_a_look
 from explainers.methods.registry import method_spec
-from explainers.report import set_tables
-from explainers.report.tables import csv_text
-from explainers.report.wording import counted, one_line
+from explainers.report import set_tables, tables, wording
 from explainers.results.manifest import strict_json
 
 WORDS_SHOWN = 25
@@ -39,8 +34,8 @@ Chosen = Callable[[str], None]
 
 def draw(result: SetResult, number: int) -> None:
     """Draw the result of evaluation `number`, or what there is of it."""
-    so_far = "" if result.finished else f"So far, after {counted(len(result.rows), 'input')}: "
-    plain_text.paragraph(so_far, Bold(result.advice.sentence))
+    so_far = "" if result.finished else f"So far, after {wording.counted(len(result.rows), 'input')}: "
+    plain_text.paragraph(so_far, plain_text.Bold(result.advice.sentence))
     _methods(result, number)
     left, right = st.columns(2)
     with left:
@@ -157,13 +152,13 @@ def _words(result: SetResult, number: int) -> None:
 
 
 def _inputs_with(result: SetResult, word: Mapping[str, Any], predicted: str, number: int) -> None:
-    named = inputs_with(result.rows, word["word"], predicted)
-    _one_of(result, named, counted(len(named), "input"), f"with {number} {word['word']}")
+    named = set_summary.inputs_with(result.rows, word["word"], predicted)
+    _one_of(result, named, wording.counted(len(named), "input"), f"with {number} {word['word']}")
 
 
 def _one_of(result: SetResult, rows: pd.DataFrame, label: str, key: str) -> None:
     """Draw the first of the inputs as a box, and the chosen one with its link."""
-    titles = {f"{row['id']}: {one_line(row['text'], 60)}": place for place, row in rows.head(LISTED).iterrows()}
+    titles = {f"{row['id']}: {wording.one_line(row['text'], 60)}": place for place, row in rows.head(LISTED).iterrows()}
     title = st.selectbox(label, list(titles), key=key)
     if title:
         compare_link(result, result.rows.loc[titles[title]], f"link {key}")
@@ -193,7 +188,9 @@ def _trust(result: SetResult, number: int) -> None:
 
 def _lists(result: SetResult, number: int) -> None:
     """Draw what is worth a look: lists of inputs, each with a link to the Compare page."""
-    lists = {f"{title} ({len(rows):,})": rows for title, rows in worth_a_look(result.rows).items() if len(rows)}
+    lists = {
+        f"{title} ({len(rows):,})": rows for title, rows in set_summary.worth_a_look(result.rows).items() if len(rows)
+    }
     if not lists:
         return
     chosen = st.selectbox("Worth a look", list(lists), key=f"list {number}", index=None, placeholder="a list of inputs")
@@ -210,9 +207,9 @@ def _sanity(result: SetResult, number: int) -> None:
     st.subheader("Sanity checks", anchor=False)
     inputs = result.sanity[result.sanity["check"] != ""]["id"].nunique()
     plain_text.paragraph(
-        f"On {counted(inputs, 'input')}: does an explanation change when the weights of the model are random, stay "
-        "with another seed, differ for another class, put a planted word first, and order the units better than its "
-        "reverse?"
+        f"On {wording.counted(inputs, 'input')}: does an explanation change when the weights of the model are random, "
+        "stay with another seed, differ for another class, put a planted word first, and order the units better than "
+        "its reverse?"
     )
     if not result.checks:
         _inapplicable(result)
@@ -230,20 +227,20 @@ def _sanity(result: SetResult, number: int) -> None:
     st.caption(set_tables.SANITY_NOTE)
     left, right = st.columns(2)
     with left:
-        curves = {method: steps for method in result.checks if (steps := cascade(result.sanity, method))}
+        curves = {method: steps for method in result.checks if (steps := sanity_summary.cascade(result.sanity, method))}
         if curves:
             st.plotly_chart(
                 cascade_chart(curves), key=f"cascade {number}", config=CHART_BUTTONS, alt="Random weights, step by step"
             )
             st.caption("Weights are random from the head down to the part on the axis.")
     with right:
-        plain_text.bullets([sentence(method, results) for method, results in result.checks.items()])
+        plain_text.bullets([sanity_summary.sentence(method, results) for method, results in result.checks.items()])
         _inapplicable(result)
 
 
 def _inapplicable(result: SetResult) -> None:
     """Draw why methods have no value in a check, and inputs that were not checked."""
-    lines = notes(result.sanity)
+    lines = sanity_summary.notes(result.sanity)
     if lines:
         with st.expander("What could not be checked, and why"):
             plain_text.bullets(lines)
@@ -252,7 +249,7 @@ def _inapplicable(result: SetResult) -> None:
 def _left_out(result: SetResult) -> None:
     data, failed = result.manifest["data"], result.rows[result.rows["status"] == "failed"]
     if data["left_out"] or len(failed):
-        with st.expander(f"{counted(data['left_out'], 'row')} left out, {len(failed):,} not explained"):
+        with st.expander(f"{wording.counted(data['left_out'], 'row')} left out, {len(failed):,} not explained"):
             plain_text.bullets([*data["problems"], *(f"{row['id']}: {row['failed']}" for _, row in failed.iterrows())])
 
 
@@ -261,8 +258,8 @@ def _files(result: SetResult, number: int) -> None:
     st.subheader("Take it with you", anchor=False)
     page = partial(set_tables.set_document, result.manifest, result.rows, result.methods, result.sanity)
     files: list[tuple[str, Callable[[], str | bytes], str, str]] = [
-        ("Inputs, CSV", lambda: csv_text(without_lists(result.rows)), "inputs.csv", "text/csv"),
-        ("Methods, CSV", lambda: csv_text(without_lists(result.methods)), "methods.csv", "text/csv"),
+        ("Inputs, CSV", lambda: tables.csv_text(set_frames.without_lists(result.rows)), "inputs.csv", "text/csv"),
+        ("Methods, CSV", lambda: tables.csv_text(set_frames.without_lists(result.methods)), "methods.csv", "text/csv"),
         ("Inputs, Parquet", lambda: result.rows.to_parquet(index=False), "inputs.parquet", "application/octet-stream"),
         (
             "Methods, Parquet",
@@ -282,7 +279,7 @@ def _files(result: SetResult, number: int) -> None:
         ("Page, HTML", page, "evaluation.html", "text/html"),
     ]
     if len(result.sanity):
-        files.insert(2, ("Sanity checks, CSV", lambda: csv_text(result.sanity), "sanity.csv", "text/csv"))
+        files.insert(2, ("Sanity checks, CSV", lambda: tables.csv_text(result.sanity), "sanity.csv", "text/csv"))
     with st.container(horizontal=True, key=f"files {number}"):
         for label, make, name, kind in files:
             st.download_button(label, make, name, kind, key=f"file {number} {name}", on_click="ignore")

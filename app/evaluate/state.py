@@ -10,11 +10,7 @@ import pandas as pd
 from app.session import MODEL_NAME, NOT_CARRIED, TEXT, carried, held
 from app.store import Job
 from app.train.job_list import JobListState
-from explainers.evaluation import set_summary
-from explainers.evaluation.names import SANITY_RECORDS
-from explainers.evaluation.record_file import read_signed
-from explainers.evaluation.sanity_summary import SanityOutcome, outcomes, sanity_frame
-from explainers.evaluation.set_spec import QUICK, Shard
+from explainers.evaluation import names, record_file, sanity_summary, set_spec, set_summary
 from explainers.memoized import memoized
 from explainers.report.set_tables import metric_columns
 
@@ -24,7 +20,7 @@ SOURCES = (FILE, EXAMPLES)
 FEWEST_INPUTS, RECENT_INPUTS = 5, 20  # by which the pace is judged
 LONGER = 1.25  # times as long as was said: then that is said
 MOST_PARTIAL = 20_000_000  # bytes of a running evaluation that are read again and again; then its result is awaited
-PART = Shard().file
+PART = set_spec.Shard().file
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,9 @@ class EvaluateControls:
     """What stands in the form, and what is looked at in a result. A column of None is the one that is guessed."""
 
     model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
-    evaluate_preset: str = field(default=QUICK.id, metadata=carried(TEXT, "preset", undo=False, download=False))
+    evaluate_preset: str = field(
+        default=set_spec.QUICK.id, metadata=carried(TEXT, "preset", undo=False, download=False)
+    )
     evaluate_source: str = field(default=FILE, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     text_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     pair_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
@@ -126,8 +124,8 @@ class SetResult:
         return set_summary.trust_points(self.rows, self.methods, self.operators[0])
 
     @memoized
-    def checks(self) -> dict[str, list[SanityOutcome]]:
-        return outcomes(self.sanity)
+    def checks(self) -> dict[str, list[sanity_summary.SanityOutcome]]:
+        return sanity_summary.outcomes(self.sanity)
 
     @memoized
     def _words(self) -> dict[str, pd.DataFrame]:
@@ -147,12 +145,12 @@ def done(job: Job) -> int:
 
 def checked(job: Job) -> int:
     """Return on how many inputs the sanity checks have run."""
-    return _records(job.run_folder / SANITY_RECORDS)
+    return _records(job.run_folder / names.SANITY_RECORDS)
 
 
 def checking(job: Job) -> bool:
     """Return whether the sanity checks run, or have run."""
-    return (job.run_folder / SANITY_RECORDS).is_file()
+    return (job.run_folder / names.SANITY_RECORDS).is_file()
 
 
 def moment(job: Job) -> float:
@@ -214,6 +212,8 @@ def _partial(part: Path, _size: int) -> SetResult:
     from explainers.evaluation.set_job import frames_of
     from explainers.evaluation.shards import StoredSet
 
-    about, records = read_signed(part)
+    about, records = record_file.read_signed(part)
     manifest = {"command": about["command"], "data": about["data"], **about["plan"], "inputs": len(records)}
-    return SetResult(manifest, *frames_of(StoredSet(about, records)), sanity_frame([], []), finished=False)
+    return SetResult(
+        manifest, *frames_of(StoredSet(about, records)), sanity_summary.sanity_frame([], []), finished=False
+    )

@@ -2,15 +2,12 @@
 
 import streamlit as st
 
-from app import plain_text
+from app import plain_text, streamlit_shims
 from app.evaluate import results
 from app.evaluate.state import Remaining, checked, checking, done, evaluate_state, has_result, moment, result
-from app.plain_text import Bold
 from app.server.login import Account
 from app.store import Job
-from app.streamlit_shims import Container
-from app.train import processes
-from app.train.job_list import JobList, waiting
+from app.train import job_list, processes
 from app.train.jobs import Jobs, Overview
 from explainers.errors import without_folders
 from explainers.report.wording import counted, duration
@@ -18,18 +15,18 @@ from explainers.report.wording import counted, duration
 GOES_ON = "Goes on where it stopped: no input is explained twice."
 
 
-def evaluations(jobs: Jobs, account: Account) -> JobList:
+def evaluations(jobs: Jobs, account: Account) -> job_list.JobList:
     """Return the list of an account's evaluations."""
-    return JobList(jobs, account, "evaluate", evaluate_state(), _draw)
+    return job_list.JobList(jobs, account, "evaluate", evaluate_state(), _draw)
 
 
-def place_of_form(overview: Overview | str) -> Container:
+def place_of_form(overview: Overview | str) -> streamlit_shims.Container:
     """Return where the form stands: open before the first evaluation, folded above the results after it."""
     begun = not isinstance(overview, str) and bool(overview.jobs)
     return st.expander("New evaluation", key="new evaluation") if begun else st.container()
 
 
-def _draw(listed: JobList, overview: Overview) -> None:
+def _draw(listed: job_list.JobList, overview: Overview) -> None:
     st.header("Evaluations", anchor=False)
     if not overview.jobs:
         st.caption("None yet. Evaluations appear here, and continue when you close the page.")
@@ -55,7 +52,7 @@ def _show(number: int) -> None:
     evaluate_state().shown = number
 
 
-def _head(listed: JobList, job: Job, *, is_shown: bool) -> None:
+def _head(listed: job_list.JobList, job: Job, *, is_shown: bool) -> None:
     """Draw what is evaluated, its status, and buttons."""
 
     def ask(job: Job) -> None:
@@ -63,7 +60,7 @@ def _head(listed: JobList, job: Job, *, is_shown: bool) -> None:
         st.button("Delete it", key=f"delete {job.id}", on_click=listed.change, args=(listed.jobs.delete, job.id))
 
     about = f" for {without_folders(job.model)}, {job.method}, {counted(job.texts, 'input')}"
-    with listed.head(job, Bold(f"{job.id}. {job.variant}"), about):
+    with listed.head(job, plain_text.Bold(f"{job.id}. {job.variant}"), about):
         if not is_shown:
             nothing = not has_result(job)
             st.button("Show the result", key=f"show {job.id}", on_click=_show, args=(job.id,), disabled=nothing)
@@ -71,7 +68,7 @@ def _head(listed: JobList, job: Job, *, is_shown: bool) -> None:
 
 
 def _progress(job: Job, *, ahead: int) -> None:
-    waiting(job, ahead)
+    job_list.waiting(job, ahead)
     if job.status == "running":
         st.progress(*_share(job))
     if job.error:

@@ -5,12 +5,10 @@ from pathlib import PurePosixPath
 import streamlit as st
 
 from app import plain_text
-from app.interventions import inputs
-from app.interventions.computations import NarratedModel
+from app.interventions import computations, inputs
 from app.interventions.inputs import LAST, SETS, OwnImages, PlainInput, PlainInputs, interventions_state
+from explainers.datasets import labelled_rows, tables
 from explainers.datasets.images.files import ZippedTable, zipped_table
-from explainers.datasets.labelled_rows import Columns, read_rows
-from explainers.datasets.tables import SUFFIXES
 from explainers.datasets.user_texts import FEWEST_PAIRS, MOST_PAIRS, listed, read_pairs, shipped_pairs
 from explainers.errors import DataUnavailable
 
@@ -22,7 +20,7 @@ MOST_BYTES = 100_000_000  # of the images of a set, in memory
 GENERATED = 60  # examples of a generated set
 
 
-def chosen(narrated: NarratedModel) -> PlainInputs:
+def chosen(narrated: computations.NarratedModel) -> PlainInputs:
     """Return the set of examples; as long as there is none, say so and stop the page."""
     if narrated.generator_noun:
         among = _generated(narrated.generator_noun)
@@ -61,9 +59,9 @@ def _pairs(model: str) -> PlainInputs:
 
 def _uploaded() -> PlainInputs:
     file = st.file_uploader(
-        f"A table ({listed(SUFFIXES)}) with the columns premise and hypothesis, or text and text_pair; at most "
+        f"A table ({listed(tables.SUFFIXES)}) with the columns premise and hypothesis, or text and text_pair; at most "
         f"{MOST_PAIRS} rows",
-        type=list(SUFFIXES),
+        type=list(tables.SUFFIXES),
         key="pairs file",
         max_upload_size=MEGABYTES,
     )
@@ -82,7 +80,7 @@ def _uploaded() -> PlainInputs:
 
 def _images() -> PlainInputs:
     file = st.file_uploader(
-        f"A ZIP file with images and a table ({listed(SUFFIXES)}) that has the columns text and image; at most "
+        f"A ZIP file with images and a table ({listed(tables.SUFFIXES)}) that has the columns text and image; at most "
         f"{MOST_PAIRS} rows",
         type=["zip"],
         key="images file",
@@ -111,9 +109,9 @@ def own_images(content: bytes, name: str) -> OwnImages:
     Every image is decoded once. Raises `DataUnavailable` if the file cannot be used, has too few or too many different
     rows, or images of more than `MOST_BYTES`, each counted for every row that names it.
     """
-    zipped = zipped_table(content, name, SUFFIXES)
-    columns = Columns("text", image="image")
-    read = read_rows(zipped.content, zipped.name, columns, (), most=MOST_PAIRS + 1, images=zipped)
+    zipped = zipped_table(content, name, tables.SUFFIXES)
+    columns = labelled_rows.Columns("text", image="image")
+    read = labelled_rows.read_rows(zipped.content, zipped.name, columns, (), most=MOST_PAIRS + 1, images=zipped)
     if read.usable > MOST_PAIRS:
         raise DataUnavailable(f"A set has at most {MOST_PAIRS} texts with images; these are {read.usable:,}.")
     contents: dict[str, bytes | DataUnavailable] = {}

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import plain_text
-from app.interventions import computations
-from app.interventions.computations import HeadInfo, NarratedModel
-from app.interventions.inputs import interventions_state
+from app import model_pool, plain_text
+from app.interventions import computations, inputs
 from app.model_info import model_info
-from app.model_pool import ModelPool
 from app.session import visit
 from explainers.report.wording import escaped
 
@@ -38,13 +35,13 @@ def title() -> None:
     )
 
 
-def narrated_model(pool: ModelPool) -> NarratedModel:
+def narrated_model(pool: model_pool.ModelPool) -> computations.NarratedModel:
     """Return the chosen model; where none has narrators, say what to do and stop the page."""
     models = computations.narrated_models(pool)
     if not models:
         st.info(NO_NARRATORS)
         st.stop()
-    state = interventions_state()
+    state = inputs.interventions_state()
     chosen = state.controls.asked if state.controls.asked in models else visit().model
     if chosen and chosen not in models:
         known = model_info(pool, chosen).version
@@ -57,7 +54,7 @@ def narrated_model(pool: ModelPool) -> NarratedModel:
     return models[name or first]
 
 
-def head_info(pool: ModelPool, narrated: NarratedModel) -> HeadInfo:
+def head_info(pool: model_pool.ModelPool, narrated: computations.NarratedModel) -> computations.HeadInfo:
     """Return the model's classes and layers."""
     with computations.spinner("Loading the model"):
         return computations.head_info(pool, narrated)

@@ -13,8 +13,7 @@ from app import plain_text
 from app.session import NOT_CARRIED, TEXT, PageState, came_from_another_page, carried, held, whole_number
 from explainers.datasets.example import Example, InputImage
 from explainers.models import bundle_cards
-from explainers.report.display_images import display_image
-from explainers.report.wording import one_line
+from explainers.report import display_images, wording
 
 SHORT = 34  # characters of each text in a list
 WIDTH = 240  # pixels of an image beside its text
@@ -74,10 +73,10 @@ def in_line(plain: PlainInput) -> str:
 def list_entry(number: int, plain: PlainInput) -> str:
     """Return the example as it stands in a list; its number, or that of its generated image, makes it unique."""
     if plain.content:
-        return f"{number}. {one_line(plain.image, SHORT)}: {one_line(plain.text, SHORT)}"
+        return f"{number}. {wording.one_line(plain.image, SHORT)}: {wording.one_line(plain.text, SHORT)}"
     if plain.image:
-        return f"{plain.image}: {one_line(plain.text, 2 * SHORT)}"
-    return f"{number}. {one_line(plain.text, SHORT)} → {one_line(plain.pair, SHORT)}"
+        return f"{plain.image}: {wording.one_line(plain.text, 2 * SHORT)}"
+    return f"{number}. {wording.one_line(plain.text, SHORT)} → {wording.one_line(plain.pair, SHORT)}"
 
 
 def show(plain: PlainInput) -> None:
@@ -94,7 +93,7 @@ def show_image(plain: PlainInput) -> None:
     """Draw the image; nothing for a pair of texts."""
     image = example_of(plain).image
     if image is not None:
-        display = display_image(image)
+        display = display_images.display_image(image)
         st.image(display.content, width=WIDTH, alt=plain.image)
 
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import plain_text
+from app import model_pool, plain_text
 from app.interventions import computations, conclusions, heading, inputs
 from app.interventions.computations import FirstExchange, HeadInfo, NarratedModel
 from app.interventions.inputs import DRAWS, RANDOM, TYPED, PlainInput, PlainInputs, interventions_state
-from app.model_pool import ModelPool
 from app.plain_text import Bold
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.report.wording import join_names
@@ -56,7 +55,7 @@ class Exchange:
 
 
 def show(
-    pool: ModelPool,
+    pool: model_pool.ModelPool,
     narrated: NarratedModel,
     head: HeadInfo,
     among: PlainInputs,
@@ -98,7 +97,7 @@ def show(
     _over_set(pool, narrated, exchange, among)
 
 
-def _over_set(pool: ModelPool, narrated: NarratedModel, chosen: Exchange, among: PlainInputs) -> None:
+def _over_set(pool: model_pool.ModelPool, narrated: NarratedModel, chosen: Exchange, among: PlainInputs) -> None:
     st.subheader("Over the whole set", anchor=False)
     with computations.spinner(f"Generating sentences for {len(among)} examples, and exchanging neurons among them"):
         rates = computations.interchange_over_set(pool, narrated, chosen.method, among, chosen.layer, chosen.neurons)
@@ -231,7 +230,7 @@ def _steps_made(recipe: "NarratorRecipe", card: Mapping[str, Any]) -> str:
 
 
 def show_counterfactual(
-    pool: ModelPool, narrated: NarratedModel, head: HeadInfo, among: PlainInputs, base: PlainInput
+    pool: model_pool.ModelPool, narrated: NarratedModel, head: HeadInfo, among: PlainInputs, base: PlainInput
 ) -> None:
     st.header("Counterfactual check", anchor=False)
     st.write(COUNTERFACTUAL_IDEA)

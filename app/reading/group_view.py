@@ -16,7 +16,6 @@ import streamlit as st
 
 from app import plain_text
 from app.compare import session
-from app.plain_text import Bold
 from app.reading import pace, steps
 from app.reading.groups import LONGEST_NOTE, GroupNote, Groups, GroupView, place_name
 from app.reading.state import Presented, reading_state
@@ -267,7 +266,7 @@ def _notes(group: Groups, view: GroupView) -> None:
     notes = group.notes(view.code)
     here = [note.text for note in notes if note.place == place_name(view.story, view.step)]
     if here:
-        plain_text.paragraph(Bold("Notes on this step"))
+        plain_text.paragraph(plain_text.Bold("Notes on this step"))
         plain_text.bullets(here)
     if notes:
         st.download_button(

@@ -10,21 +10,25 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from app import plain_text
-from app.compare import answer_head, duel, narratives, panels, score_sheet, sheet_rows
-from app.compare.drawing_options import DrawingOptions
+from app import components, plain_text, streamlit_shims
+from app.compare import (
+    answer_head,
+    drawing_options,
+    duel,
+    follow_ups,
+    narratives,
+    panels,
+    score_sheet,
+    sheet_rows,
+    views,
+)
 from app.compare.engine import Engine
-from app.compare.follow_ups import duel_of
 from app.compare.runs import FollowUp, Lease, Request, Run
-from app.compare.sheet_rows import curve_values
 from app.compare.state import compare_state
-from app.compare.views import how
-from app.components import component, newest
 from app.reading.observed import figure_sentences
 from app.reading.state import Erased, reading_state
 from app.reading.story import LiveExample, Part, curated, request_of, reversed_order
 from app.session import sent_by
-from app.streamlit_shims import connection
 from explainers.attribution.given import GUESS
 from explainers.comparison.duel import Pair
 from explainers.methods.registry import method_spec
@@ -78,14 +82,14 @@ def _answer(shown: Shown) -> None:
 
 def _sheet(shown: Shown) -> None:
     run, example, page = shown.run, curated(shown.state), compare_state()
-    options = DrawingOptions(evidence=example.evidence if example is not None else None)
+    options = drawing_options.DrawingOptions(evidence=example.evidence if example is not None else None)
     data = score_sheet.payload(run, options, view=page.controls.view, narrow=page.narrow)
     key = (id(data), shown.name, shown.state)
     own = run.view("reading sheet", key, lambda: renamed(of_step(data, "rows", shown.state), "rows", shown.name))
     st.html(score_sheet.reserved(own))
-    component("sheet")(
+    components.component("sheet")(
         key="sheet",
-        data=newest("sheet", own),
+        data=components.newest("sheet", own),
         on_toggled_change=partial(_clicked, shown.state),
         on_narrow_change=page.resized,
         on_view_change=page.view_chosen,
@@ -132,7 +136,7 @@ def lines_of(people: tuple[Run, ...]) -> list[dict[str, Any]]:
             "colour": PALE,
             "dash": "dot",
             "featured": False,
-            **curve_values(result.curves),
+            **sheet_rows.curve_values(result.curves),
             "reverse": {"shares": [], "values": []},
         }
         for number, result in enumerate(results, start=1)
@@ -158,7 +162,7 @@ def duel_in_step(shown: Shown) -> FollowUp[Duel] | None:
     """Return the duel of the step, None before its run is over; the first call starts it."""
     if "duel" not in shown.state.show or shown.run.active or shown.run.decision is None:
         return None
-    return duel_of(shown.engine, shown.run, _pair(shown))
+    return follow_ups.duel_of(shown.engine, shown.run, _pair(shown))
 
 
 def _marks(_shown: Shown) -> None:
@@ -190,7 +194,7 @@ def run_of(engine: Engine, request: Request, *, kept: int = KEPT) -> Run:
     runs = reading_state().runs
     run = runs.pop(request, None)
     if run is None or run.abandoned:
-        run = engine.submit(request, lease=Lease(connection()))
+        run = engine.submit(request, lease=Lease(streamlit_shims.connection()))
         _take_over(run, list(runs.values()))
     run.lease.renew()
     runs[request] = run
@@ -308,4 +312,4 @@ def _status(run: Run) -> None:
         settled = len(run.settled_methods)
         plain_text.caption(WAIT.format(settled, len(run.columns)) if run.whole is not None else LOADING)
     else:
-        plain_text.caption(how(run))  # a line in every state, so that nothing below it moves
+        plain_text.caption(views.how(run))  # a line in every state, so that nothing below it moves

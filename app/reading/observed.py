@@ -23,11 +23,9 @@ import numpy as np
 from app.reading.story import Expectation, LiveExample
 from explainers.attribution.given import GUESS
 from explainers.methods.registry import method_spec
-from explainers.metrics.agreement import spearman
-from explainers.metrics.faithfulness import decisive_metric
+from explainers.metrics import agreement, faithfulness
+from explainers.report import quantities, wording
 from explainers.report.answer import group_lines, heading
-from explainers.report.quantities import UnknownQuantity, stored_quantity
-from explainers.report.wording import UNDEFINED, decimals, join_names, one_line
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -44,13 +42,13 @@ def observed(comparison: "Comparison | None", name: str) -> float:
     """Return the number of this name, of the comparison or stored; raises `UnknownQuantity`."""
     kind, *rest = name.split("/")
     if not is_observed(name):
-        return stored_quantity(name)
+        return quantities.stored_quantity(name)
     if comparison is None:
-        raise UnknownQuantity(f"The number {name!r} needs a comparison.")
+        raise quantities.UnknownQuantity(f"The number {name!r} needs a comparison.")
     try:
         return OBSERVERS[kind](comparison, *rest)
     except (KeyError, TypeError, ValueError, StopIteration) as error:
-        raise UnknownQuantity(f"There is no number {name!r} in this comparison.") from error
+        raise quantities.UnknownQuantity(f"There is no number {name!r} in this comparison.") from error
 
 
 def is_observed(name: str) -> bool:
@@ -89,7 +87,9 @@ def _score(comparison: "Comparison", method: str, word: str) -> float:
 
 
 def _agreement(comparison: "Comparison", one: str, other: str) -> float:
-    return spearman(_result(comparison, one).attribution.scores, _result(comparison, other).attribution.scores)
+    return agreement.spearman(
+        _result(comparison, one).attribution.scores, _result(comparison, other).attribution.scores
+    )
 
 
 def _probability(comparison: "Comparison", label: str) -> float:
@@ -157,28 +157,30 @@ def expectation_sentence(comparison: "Comparison", expected: Expectation) -> str
     try:
         above, below = observed(comparison, expected.above), observed(comparison, expected.below)
         same = level(comparison, expected.above, expected.below)
-    except UnknownQuantity:
+    except quantities.UnknownQuantity:
         return ""
     outcome = LEVEL if same else AS_EXPECTED if above > below else OPPOSITE
-    numbers = f"{decimals(above, PLACES)} against {decimals(below, PLACES)}"
+    numbers = f"{wording.decimals(above, PLACES)} against {wording.decimals(below, PLACES)}"
     return f"Expected: {expected.text}. Here: {numbers}, {outcome}."
 
 
 def _measured(comparison: "Comparison", methods: Container[str], own: str) -> Iterator[str]:
     """Return the highest and the lowest AOPC-C of methods beside that of random orders; nothing without methods."""
-    metric, control = decisive_metric("removing"), comparison.random_control
+    metric, control = faithfulness.decisive_metric("removing"), comparison.random_control
     shown = [result for result in comparison.displayed_results if result.attribution.method in methods]
     scores = {method_spec(result.attribution.method).name: result.metrics[metric.id] for result in shown}
     given = comparison.result(GUESS.id)
     if given is not None:
         scores[own] = given.metrics[metric.id]
-    written = {name: decimals(value, PLACES) for name, value in scores.items()}
-    defined = {name: scores[name] for name, text in written.items() if text != UNDEFINED}
+    written = {name: wording.decimals(value, PLACES) for name, value in scores.items()}
+    defined = {name: scores[name] for name, text in written.items() if text != wording.UNDEFINED}
     if not defined:
         return
     highest = [name for name in defined if written[name] == written[max(defined, key=defined.__getitem__)]]
     lowest = [name for name in defined if written[name] == written[min(defined, key=defined.__getitem__)]]
-    chance = f"; random orders have {decimals(control.metrics[metric.id], PLACES)} on average" if control else ""
+    chance = (
+        f"; random orders have {wording.decimals(control.metrics[metric.id], PLACES)} on average" if control else ""
+    )
     verb = "has" if len(highest) == 1 else "have"
     if len(defined) == 1:
         yield f"{highest[0]} has an {metric.name} of {written[highest[0]]} here{chance}."
@@ -186,8 +188,8 @@ def _measured(comparison: "Comparison", methods: Container[str], own: str) -> It
         yield f"All have an {metric.name} of {written[highest[0]]} here{chance}."
     else:
         yield (
-            f"{join_names(highest)} {verb} the highest {metric.name} here, {written[highest[0]]}, and "
-            f"{join_names(lowest)} the lowest, {written[lowest[0]]}{chance}."
+            f"{wording.join_names(highest)} {verb} the highest {metric.name} here, {written[highest[0]]}, and "
+            f"{wording.join_names(lowest)} the lowest, {written[lowest[0]]}{chance}."
         )
 
 
@@ -204,7 +206,7 @@ def _narrated(comparison: "Comparison") -> Iterator[str]:
     told = comparison.narratives
     if told:
         naming = sum(narrative.stated == comparison.predicted for narrative in told)
-        label = one_line(comparison.decision.card.labels[comparison.predicted])
+        label = wording.one_line(comparison.decision.card.labels[comparison.predicted])
         of = "The sentence" if len(told) == 1 else f"{naming} of {len(told)} sentences"
         verb = ("names" if naming else "does not name") if len(told) == 1 else "names" if naming == 1 else "name"
         yield f"{of} {verb} the predicted class, {label}."

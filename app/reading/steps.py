@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import plain_text
-from app.compare import guess, heat_maps, score_sheet
+from app import components, plain_text
+from app.compare import guess, heat_maps, runs, score_sheet
 from app.compare.engine import Engine
-from app.compare.runs import Run
 from app.compare.state import Guess
-from app.components import component, newest
-from app.plain_text import Bold
 from app.reading import live, story
 from app.reading.observed import is_observed, is_yes_or_no, level, observed
 from app.reading.state import Audience, reading_state
@@ -128,7 +125,7 @@ def markup(table: story.PaperTable) -> str:
 def _finding(finding: story.Finding) -> None:
     result = outcome(finding)
     with st.container(border=True):
-        plain_text.paragraph(Bold(finding.claim))
+        plain_text.paragraph(plain_text.Bold(finding.claim))
         st.html(f'<span style="color: {COLOURS[result]}">●</span> <b>{escaped(WORDS[result])}</b>')
         st.markdown(filled(finding.because))
 
@@ -157,14 +154,14 @@ def show_marks(engine: Engine, state: story.LiveExample, audience: Audience) -> 
         st.caption(WAIT)
 
 
-def _wait(run: Run) -> None:
+def _wait(run: runs.Run) -> None:
     st.caption(live.LOADING)
     run.lease.renew()
     if run.whole is not None or not run.active:
         st.rerun(scope="app")
 
 
-def _to_mark(run: Run, state: story.LiveExample, marked: tuple[int, ...], audience: Audience) -> None:
+def _to_mark(run: runs.Run, state: story.LiveExample, marked: tuple[int, ...], audience: Audience) -> None:
     page = reading_state()
     about = (state.model, run.request.example, run.request.settings.units)
     if page.guess is None or page.guess.about != about:
@@ -180,10 +177,12 @@ def _to_mark(run: Run, state: story.LiveExample, marked: tuple[int, ...], audien
         "task": TASK,
     }
     same = run.view("reading guess", (id(run.whole), current), lambda: data)
-    component("guess")(key="guess marks", data=newest("guess", same), on_marked_change=partial(_marked, run, audience))
+    components.component("guess")(
+        key="guess marks", data=components.newest("guess", same), on_marked_change=partial(_marked, run, audience)
+    )
 
 
-def _marked(run: Run, audience: Audience) -> None:
+def _marked(run: runs.Run, audience: Audience) -> None:
     """Take the marks as the component has them; they may be delivered twice, and count once."""
     page, marked = reading_state(), sent_by("guess marks", "marked")
     current = page.guess

@@ -15,8 +15,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
-from app.compare.runs import Request, Run
-from app.compare.stored_results import CuratedExample, curated_examples, example_of, stored_answer
+from app.compare import runs, stored_results
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, refused_fields
 from explainers.installation import ASSETS
@@ -177,7 +176,7 @@ class Story:
     steps: tuple[Step, ...]
 
 
-def request_of(state: LiveExample, removed: tuple[int, ...] = (), order: tuple[int, ...] = ()) -> Request:
+def request_of(state: LiveExample, removed: tuple[int, ...] = (), order: tuple[int, ...] = ()) -> runs.Request:
     """Return what the Compare page's engine is asked for a step.
 
     `removed` are units that the person has erased besides the step's own, `order` is a given one. Where all is stored,
@@ -186,25 +185,29 @@ def request_of(state: LiveExample, removed: tuple[int, ...] = (), order: tuple[i
     """
     gone = tuple(sorted(set(state.removed) ^ set(removed)))
     settings = Settings(erasure=state.erasure)
-    asked = Request(
+    asked = runs.Request(
         state.model, example_of_state(state), state.label or None, state.methods, settings, gone, state.narrators, order
     )
     return asked if order else replace(asked, methods=(*state.methods, *_stored_besides(asked)))
 
 
-def _stored_besides(asked: Request) -> tuple[str, ...]:
+def _stored_besides(asked: runs.Request) -> tuple[str, ...]:
     """Return the other methods that are stored for the same question, none where any of its own is not: the stored
     consensus is that of all, so that with them nothing has to be computed."""
-    answer = stored_answer(asked)
+    answer = stored_results.stored_answer(asked)
     if answer is None or any(answer.outcome(method) is None for method in asked.methods):
         return ()
     methods = (result.attribution.method for result in answer.result.comparison.results)
     return tuple(method for method in methods if method not in asked.methods and not method_spec(method).is_joint)
 
 
-def curated(state: LiveExample) -> CuratedExample | None:
+def curated(state: LiveExample) -> stored_results.CuratedExample | None:
     return next(
-        (example for example in curated_examples() if (example.model, example.title) == (state.model, state.example)),
+        (
+            example
+            for example in stored_results.curated_examples()
+            if (example.model, example.title) == (state.model, state.example)
+        ),
         None,
     )
 
@@ -216,10 +219,10 @@ def example_of_state(state: LiveExample) -> Example:
     example = curated(state)
     if example is None:
         raise ExplanationError(f"There is no example {state.example!r} for the model {state.model!r}.")
-    return replace(example_of(example), label=None, explanations=(), evidence=None)
+    return replace(stored_results.example_of(example), label=None, explanations=(), evidence=None)
 
 
-def reversed_order(run: Run, method: str) -> tuple[int, ...]:
+def reversed_order(run: runs.Run, method: str) -> tuple[int, ...]:
     """Return all units from the method's last to its first, by number; empty before the method is done."""
     column = run.columns.get(method)
     if column is None or column.attribution is None:

@@ -8,17 +8,14 @@ import numpy as np
 import streamlit as st
 
 from app import plain_text
-from app.compare import session
-from app.compare.drawing_options import LARGE
-from app.compare.stored_results import stored_answer
+from app.compare import drawing_options, session, stored_results
 from app.reading import group_view, pace, steps
 from app.reading.state import Alone, reading_state
 from app.reading.story import Story, request_of, stories, story_of
 from app.session import value_of
 from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
-from explainers.report.colours import line_of
-from explainers.report.wording import escaped, join_names, target_name
+from explainers.report import colours, wording
 
 INTRODUCTION = (
     "One story per paper: its claim, its equation, live examples, bets before the answer, controls that break the "
@@ -40,7 +37,7 @@ def show() -> None:
 
 def _show() -> None:
     if st.query_params.get("large") == "true":
-        st.html(LARGE)
+        st.html(drawing_options.LARGE)
     group_view.problem()
     try:
         all_stories = stories()
@@ -118,11 +115,13 @@ def miniature(comparison: "Comparison", methods: tuple[str, ...]) -> str:
         lines.append(f'<polyline points="{points}" stroke="currentColor" stroke-dasharray="3 3" opacity="0.6"/>')
     for result in results:
         points = _points(result.curves.shares, result.curves.removed[:, result.curves.label])
-        lines.append(f'<polyline points="{points}" stroke="{escaped(line_of(result.attribution.method).colour)}"/>')
-    named = join_names([method_spec(result.attribution.method).name for result in results])
-    label = f"p({target_name(comparison.decision)}) while words are removed, by {named}; dashed: random orders"
+        colour = wording.escaped(colours.line_of(result.attribution.method).colour)
+        lines.append(f'<polyline points="{points}" stroke="{colour}"/>')
+    named = wording.join_names([method_spec(result.attribution.method).name for result in results])
+    label = f"p({wording.target_name(comparison.decision)}) while words are removed, by {named}; dashed: random orders"
     return (
-        f'<svg class="reading-miniature" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escaped(label)}">'
+        f'<svg class="reading-miniature" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{wording.escaped(label)}">'
         f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="4" fill="none" stroke="currentColor" '
         f'opacity="0.25"/><g fill="none" stroke-width="2">{"".join(lines)}</g></svg>'
     )
@@ -136,7 +135,7 @@ def _points(shares: "Floats", p: "Floats") -> str:
 def story_miniature(story: Story) -> str:
     """Return that of the first live example whose result is stored; empty where there is none."""
     for state in (step.state for step in story.steps if step.state is not None):
-        answer = stored_answer(request_of(state))
+        answer = stored_results.stored_answer(request_of(state))
         drawn = miniature(answer.result.comparison, state.methods) if answer is not None else ""
         if drawn:
             return drawn

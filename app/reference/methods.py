@@ -10,11 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from app import plain_text
-from app.components import coefficients
+from app import components, model_pool, plain_text
 from app.model_info import model_info
-from app.model_pool import ModelPool
-from app.plain_text import Bold
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NarratorSpec
 from explainers.methods.registry import METHODS, MethodSpec, groups
@@ -36,7 +33,7 @@ def title() -> None:
         plain_text.warning(sentence)
 
 
-def methods(pool: ModelPool) -> None:
+def methods(pool: model_pool.ModelPool) -> None:
     for group in groups():
         st.header(group, anchor=False)
         for spec in (spec for spec in METHODS if spec.group == group):
@@ -50,7 +47,7 @@ def folded(spec: MethodSpec | NarratorSpec, draw: Callable[[], None]) -> None:
             draw()
 
 
-def _about(pool: ModelPool, spec: MethodSpec) -> None:
+def _about(pool: model_pool.ModelPool, spec: MethodSpec) -> None:
     describe(spec)
     if spec.learns:
         weights(pool, spec)
@@ -61,13 +58,13 @@ def describe(spec: MethodSpec | NarratorSpec) -> None:
     """Draw what an expander says of a method or a narrator."""
     plain_text.paragraph(spec.idea)
     st.latex(spec.formula)
-    plain_text.paragraph(Bold("When not to believe it."), f" {spec.caution}")
+    plain_text.paragraph(plain_text.Bold("When not to believe it."), f" {spec.caution}")
     if spec.deviations:
         st.write(DIFFERENCES)
         plain_text.bullets(spec.deviations)
 
 
-def weights(pool: ModelPool, spec: MethodSpec) -> None:
+def weights(pool: model_pool.ModelPool, spec: MethodSpec) -> None:
     """Draw a row per set of weights with the command that makes it, and the coefficients where there are any."""
     artifacts = [
         (model, artifact)
@@ -84,7 +81,9 @@ def weights(pool: ModelPool, spec: MethodSpec) -> None:
         plain_text.warning(str(error))
         return
     if spec.has_coefficients:
-        coefficients({f"{model}: {artifact.variant}": artifact for model, artifact in artifacts}, key="methods")
+        components.coefficients(
+            {f"{model}: {artifact.variant}": artifact for model, artifact in artifacts}, key="methods"
+        )
 
 
 def _row(model: str, artifact: Artifact) -> dict[str, object]:
@@ -105,7 +104,7 @@ def metrics() -> None:
     st.header("Metrics", anchor=False)
     for metric in METRICS:
         better = "higher" if metric.higher_is_better else "lower"
-        plain_text.paragraph(Bold(metric.name), f" ({better} is better). {metric.meaning}")
+        plain_text.paragraph(plain_text.Bold(metric.name), f" ({better} is better). {metric.meaning}")
     st.caption(
         "The metrics erase words and query the model again. A text with gaps can be unlike everything the model was "
         "trained on, so the probability may fall because of the gap and not because of the missing word. Compare with "

@@ -4,12 +4,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import plain_text
-from app.plain_text import Bold
 from explainers.evaluation.names import RANDOM
-from explainers.report import paper_tables
-from explainers.report.colours import line_of
-from explainers.report.evaluation_tables import row_name
-from explainers.report.tables import bounds_of
+from explainers.report import colours, evaluation_tables, paper_tables, tables
 
 ROW = 26  # pixels of a method in the plot
 GREY = "#8a8a8a"
@@ -38,7 +34,7 @@ def show() -> None:
                 alt=f"{paper_tables.METRICS[metric].name}: the paper's values and ours",
             )
     for line in paper_tables.outcome_lines(result):
-        plain_text.paragraph(Bold(line.method), f": {line.text}")
+        plain_text.paragraph(plain_text.Bold(line.method), f": {line.text}")
     st.dataframe(paper_tables.value_table(result).cells(result.methods), hide_index=True, height="content")
     with st.expander("Definitions of the metrics"):
         metrics = [paper_tables.METRICS[metric] for metric in result.table.metrics]
@@ -63,11 +59,11 @@ def dots(result: paper_tables.TableResult, metric: str) -> go.Figure:
 
 
 def _add(figure: go.Figure, result: paper_tables.TableResult, method: str, metric: str) -> None:
-    name, ours = row_name(method), result.ours(method, metric)
+    name, ours = evaluation_tables.row_name(method), result.ours(method, metric)
     published = result.table.published(result.data_set, method, metric)
-    colour = GREY if method == RANDOM else line_of(method).colour
+    colour = GREY if method == RANDOM else colours.line_of(method).colour
     if ours is not None:
-        mean, low, high = bounds_of(ours)
+        mean, low, high = tables.bounds_of(ours)
         figure.add_scatter(
             x=[mean],
             y=[name],

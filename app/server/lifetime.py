@@ -27,7 +27,6 @@ import anyio.to_thread
 
 from app import streamlit_shims
 from app.operations.status import StatusWriter
-from app.streamlit_shims import late_scripts
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +91,7 @@ def _end() -> None:
 @cache
 def link_header() -> str:
     """Return the value of the header `Link` of the page; empty where Streamlit has renamed its scripts."""
-    return ", ".join(f"<./static/js/{name}>; rel=modulepreload" for name in late_scripts())
+    return ", ".join(f"<./static/js/{name}>; rel=modulepreload" for name in streamlit_shims.late_scripts())
 
 
 def import_page() -> Thread:

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import plain_text
+from app import model_pool, plain_text
 from app.model_info import is_fetched_first, model_box, model_info
-from app.model_pool import ModelPool, import_transformers, own_device
 from app.server.login import Account
 from app.store import Job
-from app.train.job_list import train_state
+from app.train import job_list, outcome
 from app.train.jobs import Jobs, device
-from app.train.outcome import read
 from app.train.texts_form import SubmittedTexts
 from explainers.datasets.example import Example
 from explainers.datasets.images.sets import OWN
@@ -56,7 +54,7 @@ LASTS = 600.0  # seconds after which a step is timed anew: the machine may have 
 @st.cache_resource(show_spinner="Loading the methods that learn")
 def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
     """The methods that learn, as dataclasses of their settings, and the settings of the shipped variants."""
-    import_transformers()  # with torch, after the page was drawn
+    model_pool.import_transformers()  # with torch, after the page was drawn
     from explainers.learned.recipes import RECIPES, SHIPPED
 
     return RECIPES, SHIPPED
@@ -72,7 +70,7 @@ def settings(method: str, variant: str) -> tuple[int, tuple[tuple[str, str], ...
     usual_first = sorted(by_name.values(), key=lambda one: USUAL.index(one.name) if one.name in USUAL else len(USUAL))
     cells = [cell for _ in range(0, len(by_name) + 1, 3) for cell in st.columns(3)]
     with cells[0]:
-        widget = train_state().widget("train_seed")
+        widget = job_list.train_state().widget("train_seed")
         seed = st.number_input(about_seed.label, 0, 9999, step=1, help=about_seed.meaning, **widget)
     changed = []
     for cell, setting in zip(cells[1:], usual_first, strict=False):
@@ -119,9 +117,9 @@ def title() -> None:
     )
 
 
-def fit_spec(pool: ModelPool) -> FitSpec:
+def fit_spec(pool: model_pool.ModelPool) -> FitSpec:
     """Model, method, the name of the result, and the settings."""
-    state = train_state()
+    state = job_list.train_state()
     first, second, third = st.columns(3)
     with first:
         model = model_box(state)
@@ -156,7 +154,7 @@ def method_name(method: str) -> str:
     return METHODS.get(method).name if method in METHODS.ids else method
 
 
-def _warn_of_name(pool: ModelPool, model: str, method: str, variant: str) -> None:
+def _warn_of_name(pool: model_pool.ModelPool, model: str, method: str, variant: str) -> None:
     """Says if the name is impossible, or weights of this name exist."""
     version = model_info(pool, model).version
     if not VARIANT.fullmatch(variant):
@@ -168,7 +166,7 @@ def _warn_of_name(pool: ModelPool, model: str, method: str, variant: str) -> Non
             plain_text.caption(f"This replaces {weights} of {method_name(method)} under the name {variant}.")
 
 
-def start(jobs: Jobs, pool: ModelPool, spec: FitSpec, submitted: SubmittedTexts, account: Account) -> None:
+def start(jobs: Jobs, pool: model_pool.ModelPool, spec: FitSpec, submitted: SubmittedTexts, account: Account) -> None:
     """The button and what it starts; or why it cannot start."""
     fetches = is_fetched_first(spec.model)
     if submitted.texts and not fetches and not pool.is_settled(spec.model):
@@ -196,14 +194,16 @@ def start(jobs: Jobs, pool: ModelPool, spec: FitSpec, submitted: SubmittedTexts,
         st.code(replace(spec, data=data, device=device()).shell_command(), None, wrap_lines=True)
 
 
-def _cost(jobs: Jobs, pool: ModelPool, spec: FitSpec, texts: Sequence[Example], first: str, *, waits: bool) -> None:
+def _cost(
+    jobs: Jobs, pool: model_pool.ModelPool, spec: FitSpec, texts: Sequence[Example], first: str, *, waits: bool
+) -> None:
     """Draw the time that a training takes, again and again until a step of it has been timed."""
     st.caption(" ".join(filter(None, (first, fit_time_line(jobs, pool, spec, texts)))), width="stretch")
     if waits and is_known(pool, spec, texts):
         st.rerun(scope="app")
 
 
-def fit_time_line(jobs: Jobs, pool: ModelPool, spec: FitSpec, texts: Sequence[Example]) -> str:
+def fit_time_line(jobs: Jobs, pool: model_pool.ModelPool, spec: FitSpec, texts: Sequence[Example]) -> str:
     """Return how long the training takes, as far as that is known. Without a model that is loaded and an earlier
     training, or where the store fails, it is a warning for a language model, and nothing for others."""
     timing = _timing(pool, spec, texts)
@@ -214,13 +214,13 @@ def fit_time_line(jobs: Jobs, pool: ModelPool, spec: FitSpec, texts: Sequence[Ex
     return _by_the_last(jobs, spec, texts)  # where the step failed, the training says why
 
 
-def is_known(pool: ModelPool, spec: FitSpec, texts: Sequence[Example]) -> bool:
+def is_known(pool: model_pool.ModelPool, spec: FitSpec, texts: Sequence[Example]) -> bool:
     """Return whether waiting adds nothing: the step is timed, or its model cannot be loaded."""
     timing = _timing(pool, spec, texts)
     return pool.is_settled(spec.model) if timing is None else timing.done()
 
 
-def _timing(pool: ModelPool, spec: FitSpec, texts: Sequence[Example]) -> "Future[FitPace] | None":
+def _timing(pool: model_pool.ModelPool, spec: FitSpec, texts: Sequence[Example]) -> "Future[FitPace] | None":
     """Return the measurement, which begins now unless there is one; None without the model on the training's device."""
     model = pool.loaded(spec.model)
     if not texts or model is None:
@@ -229,7 +229,7 @@ def _timing(pool: ModelPool, spec: FitSpec, texts: Sequence[Example]) -> "Future
     from explainers.models.catalog import resolve_device
 
     with suppress(ExplanationError):  # for wrong settings, which the training names
-        if model.device != resolve_device(own_device()):
+        if model.device != resolve_device(model_pool.own_device()):
             return None
         recipe = recipe_for(spec)
         words = sum(len(text.split()) for example in texts for text in example.texts) / len(texts)
@@ -288,7 +288,7 @@ def _earlier(jobs: Jobs, spec: FitSpec) -> Iterator[tuple[float, float]]:
     for job in jobs.all():
         if (job.method, job.model) != (spec.method, spec.model) or job.status != "done" or _resumed(job):
             continue
-        log = read(job.run_folder)
+        log = outcome.read(job.run_folder)
         if log is not None and log.epochs and log.texts and job.started and job.finished:
             learning = log.epochs[-1].seconds
             besides = max(job.finished - job.started - learning, 0.0)

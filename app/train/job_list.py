@@ -6,12 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from app import plain_text
-from app.plain_text import Bold
+from app import plain_text, streamlit_shims
 from app.server.login import Account
 from app.session import MODEL_NAME, NOT_CARRIED, Controls, PageState, carried, held
 from app.store import Job, JobKind
-from app.streamlit_shims import Container
 from app.train.jobs import Jobs, Overview
 from explainers.errors import ExplanationError
 
@@ -74,7 +72,7 @@ class JobList:
         except ExplanationError as error:
             self.state.problem = str(error)
 
-    def head(self, job: Job, *about: str | Bold) -> Container:
+    def head(self, job: Job, *about: str | plain_text.Bold) -> streamlit_shims.Container:
         """Draw status, what the job is about, and whose it is. Return the place of its buttons, which has one width: a
         button does not move under the pointer while others come and go."""
         with st.container(horizontal=True, vertical_alignment="center"):

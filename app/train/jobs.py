@@ -27,7 +27,6 @@ from app.operations.status import Watch
 from app.server.login import ANYBODY, Account
 from app.store import Job, JobKind, Store
 from app.train import processes
-from app.train.processes import OUTPUT, Supervisor, card
 from explainers.datasets.example import Example
 from explainers.datasets.images.sets import OWN
 from explainers.errors import ExplanationError
@@ -121,7 +120,7 @@ def remove_leftovers(named: Collection[str]) -> int:
         if folder.name in named or folder.is_symlink() or not folder.is_dir():
             continue
         try:
-            if (folder / OUTPUT).exists():  # perhaps the job of another database
+            if (folder / processes.OUTPUT).exists():  # perhaps the job of another database
                 unknown += 1
             elif time.time() - folder.stat().st_mtime > ABANDONED_AFTER:
                 discard(folder)
@@ -183,7 +182,7 @@ class Jobs:
 
     def __init__(self, store: Store, command: Sequence[str] = EXPLAINERS) -> None:
         self.store = store
-        self.supervisor = Supervisor(store, command)
+        self.supervisor = processes.Supervisor(store, command)
         self.watch = Watch("jobs", self._look, PAUSE)
         self.tidy = False
 
@@ -283,7 +282,7 @@ class Jobs:
                 return
             if job.pid in self.supervisor.dying:
                 processes.end(job.pid, at_once=True)
-            made = own_weights(job, card(job)) if weights else None
+            made = own_weights(job, processes.card(job)) if weights else None
             if made is not None:
                 discard_weights(made)
             discard(job.run_folder)

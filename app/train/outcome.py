@@ -15,16 +15,13 @@ import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 
-from app import plain_text
-from app.components import coefficients
-from app.plain_text import Bold
+from app import components, plain_text
 from app.store import Job
 from app.train.jobs import own_weights
 from app.train.processes import card
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS, MethodSpec
-from explainers.metrics import agreement
-from explainers.metrics.faithfulness import METRICS
+from explainers.metrics import agreement, faithfulness
 from explainers.training.artifacts import find_artifact
 
 LOG = "log.jsonl"  # as explainers.training.loop names it, which would bring torch with it
@@ -230,8 +227,8 @@ CHART_BUTTONS = {"displayModeBar": False}
 
 def curves(job: Job, log: Log) -> None:
     """A small plot for each term of the loss, and one for the metrics on held-out texts."""
-    directions = {metric.name: metric.higher_is_better for metric in METRICS if metric.validated}
-    names = {metric.id: metric.name for metric in METRICS if metric.validated}
+    directions = {metric.name: metric.higher_is_better for metric in faithfulness.METRICS if metric.validated}
+    names = {metric.id: metric.name for metric in faithfulness.METRICS if metric.validated}
     if any(agreement.ID in epoch.metrics for epoch in log.epochs):  # the weights are selected by it
         directions[agreement.NAME], names[agreement.ID] = True, agreement.NAME
     charts = []
@@ -281,7 +278,7 @@ def result(job: Job) -> None:
     where = "the methods" if default else "the other weights"
     plain_text.success(
         f"Listed on the Compare page under {where} as ",
-        Bold(name),
+        plain_text.Bold(name),
         f"; in commands, write {job.method}:{job.variant}.",
     )
     query = {"model": job.model} if default else {"model": job.model, "variants": name}
@@ -295,4 +292,4 @@ def result(job: Job) -> None:
     if spec is not None and spec.has_coefficients and version:
         with suppress(ExplanationError):  # deleted by hand
             weights = find_artifact(job.model, version, job.method, job.variant)
-            coefficients({job.variant: weights}, key=f"job {job.id}")
+            components.coefficients({job.variant: weights}, key=f"job {job.id}")

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import plain_text
-from app.model_info import ModelInfo
+from app import model_info, plain_text
 from app.train.job_list import train_state
-from explainers.datasets import tables
+from explainers.datasets import tables, user_texts
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import image_rows
-from explainers.datasets.user_texts import FEWEST, SUFFIXES, check_texts, parse_lines, parse_texts
 from explainers.errors import DataUnavailable
 
 MEGABYTES = 10
@@ -20,7 +18,10 @@ GENERATED = (
     "No texts are needed: for this model, the examples are drawn by its generator with a fixed seed. They differ from "
     "those on which the model was trained and tested."
 )
-NO_IMAGES = f"No images yet. Give a table with the columns text and image, of at least {FEWEST} rows, and its images."
+NO_IMAGES = (
+    f"No images yet. Give a table with the columns text and image, of at least {user_texts.FEWEST} rows, and its "
+    "images."
+)
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 IMAGE_MEGABYTES = 200  # of all files together
 TWO_TEXTS = "A charming and often affecting journey.\nThe plot goes nowhere.\n…"
@@ -33,13 +34,13 @@ class SubmittedTexts:
     model's own data are drawn when the training starts."""
 
     texts: tuple[Example, ...] = ()
-    problem: str = f"No texts yet. Paste at least {FEWEST}, one per line, or choose a file."
+    problem: str = f"No texts yet. Paste at least {user_texts.FEWEST}, one per line, or choose a file."
     typed: bool = False
     generated: bool = False
     left_out: tuple[str, ...] = ()  # what is wrong with rows that are not among the texts
 
 
-def submitted_texts(info: ModelInfo) -> SubmittedTexts:
+def submitted_texts(info: model_info.ModelInfo) -> SubmittedTexts:
     """Texts, or what the model's generator draws."""
     if not info.multimodal:
         return _texts(info)
@@ -49,7 +50,7 @@ def submitted_texts(info: ModelInfo) -> SubmittedTexts:
     return _images(info)
 
 
-def _images(info: ModelInfo) -> SubmittedTexts:
+def _images(info: model_info.ModelInfo) -> SubmittedTexts:
     """From a table and the files of the images that it names."""
     files = st.file_uploader(
         "A table, and the images that it names",
@@ -67,7 +68,7 @@ def _images(info: ModelInfo) -> SubmittedTexts:
     return submitted
 
 
-def _texts(info: ModelInfo) -> SubmittedTexts:
+def _texts(info: model_info.ModelInfo) -> SubmittedTexts:
     """From the box or from a file, and what is wrong where the model cannot read them."""
     names = info.input_names
     first, second = (plain_text.label(name, "text") for name in names) if info.pairs else ("", "")
@@ -82,7 +83,7 @@ def _texts(info: ModelInfo) -> SubmittedTexts:
     with right:
         file = st.file_uploader(
             "Or a file",
-            type=list(SUFFIXES),
+            type=list(user_texts.SUFFIXES),
             key="train file",
             max_upload_size=MEGABYTES,
             help="A text file with one text per line, or a table with a column text. For pairs a table with the "
@@ -144,20 +145,20 @@ def from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> Submit
     if not content.strip():
         return SubmittedTexts(problem="The file is empty. Choose another one, or remove it to use the box.", typed=True)
     bad_rows: list[DataUnavailable] = []
-    submitted = _checked(lambda: parse_texts(content, name, bad_rows.append), input_names)
+    submitted = _checked(lambda: user_texts.parse_texts(content, name, bad_rows.append), input_names)
     return replace(submitted, left_out=tuple(map(str, bad_rows)))
 
 
 def from_box(content: str, input_names: tuple[str, ...]) -> SubmittedTexts:
     if not content.strip():
         return SubmittedTexts()
-    parse = pasted_pairs if len(input_names) == 2 else parse_lines
+    parse = pasted_pairs if len(input_names) == 2 else user_texts.parse_lines
     return _checked(lambda: parse(content), input_names)
 
 
 def _checked(parse: Callable[[], list[Example]], input_names: tuple[str, ...]) -> SubmittedTexts:
     try:
-        return SubmittedTexts(check_texts(parse(), input_names), "", typed=True)
+        return SubmittedTexts(user_texts.check_texts(parse(), input_names), "", typed=True)
     except DataUnavailable as error:
         return SubmittedTexts(problem=str(error), typed=True)
 

@@ -9,18 +9,12 @@ from functools import partial
 
 import streamlit as st
 
-from app import plain_text
-from app.model_info import info_on_card
-from app.plain_text import Bold
-from app.server import lifetime
-from app.server.login import Account
+from app import model_info, plain_text
+from app.server import lifetime, login
 from app.session import value_of
 from app.store import Job, Store
-from app.train import processes
-from app.train.job_list import JobList, train_state, waiting
+from app.train import job_list, outcome, processes
 from app.train.jobs import EXPLAINERS, Jobs, Overview, own_weights
-from app.train.outcome import Log, curves, pace, read, result, title
-from app.train.processes import card
 from explainers.errors import ExplanationError
 from explainers.report.wording import duration
 
@@ -46,14 +40,14 @@ def jobs() -> Jobs:
         st.stop()
 
 
-def trainings(jobs: Jobs, account: Account) -> None:
+def trainings(jobs: Jobs, account: login.Account) -> None:
     """Draws the trainings of an account, again and again as long as one is on its way or the store fails."""
     st.header("Trainings", anchor=False)
-    listed = JobList(jobs, account, "fit", train_state(), _draw)
+    listed = job_list.JobList(jobs, account, "fit", job_list.train_state(), _draw)
     listed.show(listed.overview())
 
 
-def _draw(listed: JobList, overview: Overview) -> None:
+def _draw(listed: job_list.JobList, overview: Overview) -> None:
     if not overview.jobs:
         st.caption("None yet. Trainings appear here, and continue when you close the page.")
     for place, job in enumerate(overview.jobs):
@@ -63,11 +57,11 @@ def _draw(listed: JobList, overview: Overview) -> None:
             if job.id in overview.replaced:
                 st.caption("A later training has replaced these weights.")
             elif job.status == "done":
-                result(job)
+                outcome.result(job)
             _record(job, newest=place == 0)
 
 
-def _delete(listed: JobList, job: Job) -> None:
+def _delete(listed: job_list.JobList, job: Job) -> None:
     weights = bool(value_of(_weights_key(job)))
     listed.change(partial(listed.jobs.delete, weights=weights), job.id)
 
@@ -76,25 +70,25 @@ def _weights_key(job: Job) -> str:
     return f"weights {job.id}"
 
 
-def _head(listed: JobList, job: Job) -> None:
+def _head(listed: job_list.JobList, job: Job) -> None:
     """What is trained, its status, and buttons."""
 
     def ask(job: Job) -> None:
         st.write("Deletes the texts, the log and the checkpoint of this training.")
-        if own_weights(job, card(job)) is not None:
+        if own_weights(job, processes.card(job)) is not None:
             st.checkbox("Its weights too", key=_weights_key(job), help=ABOUT_WEIGHTS)
         st.button("Delete it", key=f"delete {job.id}", on_click=_delete, args=(listed, job))
 
-    noun = info_on_card(job.model).generator_noun or "example"
+    noun = model_info.info_on_card(job.model).generator_noun or "example"
     source = f"{job.texts:,} texts" if job.texts else f"generated {noun}s"
-    with listed.head(job, Bold(title(job)), f" for {job.model}, {source}"):
+    with listed.head(job, plain_text.Bold(outcome.title(job)), f" for {job.model}, {source}"):
         refused = job.exit_code == processes.REFUSED
         listed.buttons(job, *((AGAIN, ABOUT_AGAIN) if refused else (RESUME, ABOUT_RESUME)), ask)
 
 
 def _progress_and_problems(job: Job, *, ahead: int) -> None:
-    log = read(job.run_folder)
-    waiting(job, ahead)
+    log = outcome.read(job.run_folder)
+    job_list.waiting(job, ahead)
     if job.status == "running":
         st.progress(*_progress(job, log))
     if job.error:
@@ -107,14 +101,14 @@ def _progress_and_problems(job: Job, *, ahead: int) -> None:
 
 def _record(job: Job, *, newest: bool) -> None:
     """The curves, open for the newest training, and the command."""
-    log = read(job.run_folder)
+    log = outcome.read(job.run_folder)
     if log is not None and log.terms:
         if job.status == "running":
-            curves(job, log)
+            outcome.curves(job, log)
         else:
             with st.expander("Losses and metrics", expanded=newest, key=f"curves {job.id}", on_change="rerun") as part:
                 if part.open:
-                    curves(job, log)
+                    outcome.curves(job, log)
     with st.expander("Command", key=f"command {job.id}"):
         try:
             st.code(job.spec.shell_command(), None, wrap_lines=True)
@@ -122,7 +116,7 @@ def _record(job: Job, *, newest: bool) -> None:
             plain_text.caption(str(error))
 
 
-def _progress(job: Job, log: Log | None) -> tuple[float, str]:
+def _progress(job: Job, log: outcome.Log | None) -> tuple[float, str]:
     """How far a running training is, from 0 to 1 and in words."""
     if log is None or not log.steps:
         return 0.0, "Loading the model and predicting every text"
@@ -130,8 +124,8 @@ def _progress(job: Job, log: Log | None) -> tuple[float, str]:
         return 1.0, "Checking and saving the weights"
     since = None
     if log.moment > (job.started or 0.0):  # else the log is that of the training before it was resumed
-        since = train_state().paces.setdefault((job.id, job.started), (log.step, log.moment))
-    seconds = pace(log, since)
+        since = job_list.train_state().paces.setdefault((job.id, job.started), (log.step, log.moment))
+    seconds = outcome.pace(log, since)
     left = f", about {duration(seconds * (log.steps - log.step))} left" if seconds else ""
     epoch = f"epoch {log.epoch} of {log.total_epochs}"
     return log.step / log.steps, f"Step {log.step:,} of {log.steps:,}, {epoch}{left}"

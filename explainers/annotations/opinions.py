@@ -15,12 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-from explainers.annotations import records
+from explainers.annotations import judged, records
 from explainers.annotations.formats.tables import guarded_csv
-from explainers.annotations.judged import JudgedItem
-from explainers.metrics.agreement import spearman
-from explainers.metrics.bootstrap import Interval, mean_interval, wilson
-from explainers.metrics.plausibility import f1, is_defined
+from explainers.metrics import agreement, bootstrap, plausibility
 
 HOLDS = "holds"
 JUDGED = (*records.READ_QUESTIONS, HOLDS)
@@ -40,16 +37,16 @@ class ReasonShares:
 
     writer: str
     readers: int
-    shares: Mapping[str, Interval]
+    shares: Mapping[str, bootstrap.Interval]
 
 
-def judged_question(annotations: Sequence[records.Annotation], question: str) -> tuple[JudgedItem, ...]:
+def judged_question(annotations: Sequence[records.Annotation], question: str) -> tuple[judged.JudgedItem, ...]:
     """The newest answers to one of `JUDGED`: places in `JUDGEMENTS`, of `HOLDS` 1 or 0."""
     codes: dict[str, dict[str, Mapping[str, float]]] = defaultdict(dict)
     for annotation, answer in _newest(annotations):
         code = answer.holds if question == HOLDS else records.JUDGEMENTS.index(answer.judgements[question])
         codes[annotation.item][annotation.annotator] = {question: float(code)}
-    return tuple(JudgedItem(item, own) for item, own in codes.items())
+    return tuple(judged.JudgedItem(item, own) for item, own in codes.items())
 
 
 def reason_shares(items: Iterable[records.Item], annotations: Sequence[records.Annotation]) -> tuple[ReasonShares, ...]:
@@ -70,9 +67,9 @@ def reason_shares(items: Iterable[records.Item], annotations: Sequence[records.A
     )
 
 
-def _share(sentences: Iterable[Sequence[records.ReadReason]], question: str) -> Interval:
+def _share(sentences: Iterable[Sequence[records.ReadReason]], question: str) -> bootstrap.Interval:
     means = [sum(_yes(answer, question) for answer in answers) / len(answers) for answers in sentences]
-    return Interval(sum(means) / len(means), *wilson(sum(means), len(means)), len(means))
+    return bootstrap.Interval(sum(means) / len(means), *bootstrap.wilson(sum(means), len(means)), len(means))
 
 
 def _yes(answer: records.ReadReason, question: str) -> bool:
@@ -123,7 +120,7 @@ class Preference:
 
     method: str
     kind: Kind
-    interval: Interval
+    interval: bootstrap.Interval
     judgements: int
 
 
@@ -131,7 +128,7 @@ class Preference:
 class Correlation:
     """The mean over items of Spearman's ρ between preference and a metric; None with a reason if no item has one."""
 
-    interval: Interval | None
+    interval: bootstrap.Interval | None
     reason: str = ""
 
 
@@ -165,7 +162,7 @@ def preferences(annotations: Sequence[records.Annotation], kind: Kind) -> tuple[
     rows = []
     for method in dict.fromkeys(method for own in by_item.values() for method in own):
         items = [own[method] for own in by_item.values() if method in own]
-        interval = mean_interval(np.array([np.mean(values) for values in items]))
+        interval = bootstrap.mean_interval(np.array([np.mean(values) for values in items]))
         rows.append(Preference(method, kind, interval, sum(map(len, items))))
     return tuple(sorted(rows, key=lambda row: row.interval.mean * (1 if kind in LOWER_IS_BETTER else -1)))
 
@@ -191,8 +188,8 @@ def preference_follows(
         methods = [method for method in own if method in metric.get(item, {})]
         one, other = tuple(own[method] for method in methods), tuple(metric[item][method] for method in methods)
         if len(set(one)) > 1 and len(set(other)) > 1:
-            values.append(spearman(one, other))
-    return Correlation(mean_interval(np.array(values))) if values else Correlation(None, FEW_METHODS)
+            values.append(agreement.spearman(one, other))
+    return Correlation(bootstrap.mean_interval(np.array(values))) if values else Correlation(None, FEW_METHODS)
 
 
 def right_for_other_reasons(
@@ -213,7 +210,7 @@ def right_for_other_reasons(
         if item not in scores or item not in label or predicted.get(item) != label[item]:
             continue
         truth = np.isin(np.arange(len(scores[item])), sorted(units))
-        if is_defined(truth):
-            shared, random_order = f1(truth, scores[item]), float(truth.mean())
+        if plausibility.is_defined(truth):
+            shared, random_order = plausibility.f1(truth, scores[item]), float(truth.mean())
             items += [DifferentUnits(item, shared, random_order)] if shared <= random_order else []
     return tuple(sorted(items, key=lambda item: item.shared - item.random_order))

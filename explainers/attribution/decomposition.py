@@ -18,10 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.models.batching import memory_errors
+from explainers.models import batching, internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT, Encoding
-from explainers.models.internals import transformer_layers
 from explainers.results.events import floats
 
 ROWS = 32  # tokens whose contributions are computed at once
@@ -113,7 +112,7 @@ def contributions(model: FrozenModel, encoding: Encoding, share: "Share") -> tup
     apart = taken_apart(model, encoding)
     tokens = len(encoding.ids)
     whole = torch.eye(tokens, device=model.device)
-    with torch.no_grad(), memory_errors():
+    with torch.no_grad(), batching.memory_errors():
         for layer, attention, states in zip(apart.layers, apart.attentions, apart.states, strict=False):
             model.meter.check()
             model.meter.pause()
@@ -150,7 +149,7 @@ def per_unit(encoding: Encoding, tokens: Tensor) -> tuple[float, ...]:
 
 
 def _layers(model: FrozenModel) -> tuple[LayerParts, ...]:
-    layers = transformer_layers(model)
+    layers = internals.transformer_layers(model)
     for names in NAMES:
         try:
             return tuple(LayerParts(*(attrgetter(name)(layer) for name in names)) for layer in layers)

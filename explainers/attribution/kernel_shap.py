@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explainers.attribution import mask_samples
-from explainers.attribution.mask_samples import shared_masks, size_weights
 from explainers.methods.registry import MethodSpec
 from explainers.results.decision import SETTLED_BY, UNTIL_SETTLED, Sampling
 from explainers.results.events import Attribution
@@ -87,7 +86,9 @@ class KernelShap:
     def sample(self, units: int) -> mask_samples.MaskSample:
         """Nothing, everything, then each coalition followed by its complement; the first two have to be met."""
         if self.sampling == "shared":
-            return mask_samples.SharedMasks(shared_masks(units, self.seed, self.count(units)), kernel_weights)
+            return mask_samples.SharedMasks(
+                mask_samples.shared_masks(units, self.seed, self.count(units)), kernel_weights
+            )
         masks = self.masks(units)
         weights = np.ones(len(masks))
         weights[:2] = CERTAIN
@@ -116,5 +117,5 @@ def kernel_weights(masks: mask_samples.Masks) -> mask_samples.Floats:
     sizes = np.arange(1, units)
     mass = np.zeros(units + 1)
     mass[1:-1] = 1 / (sizes * (units - sizes))  # of all coalitions of one size together
-    weights = size_weights(masks[2:], mass * (len(masks) - 2) / mass.sum())
+    weights = mask_samples.size_weights(masks[2:], mass * (len(masks) - 2) / mass.sum())
     return np.concatenate([[CERTAIN, CERTAIN], weights])

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explainers.attribution import mask_samples
-from explainers.attribution.mask_samples import shared_masks, size_weights
 from explainers.methods.registry import MethodSpec
 from explainers.results.decision import SETTLED_BY, UNTIL_SETTLED, Sampling
 from explainers.results.events import Attribution
@@ -82,7 +81,9 @@ class Lime:
     def sample(self, units: int) -> mask_samples.MaskSample:
         """The whole text is always in."""
         if self.sampling == "shared":
-            return mask_samples.SharedMasks(shared_masks(units, self.seed, self.count), self.shared_weights)
+            return mask_samples.SharedMasks(
+                mask_samples.shared_masks(units, self.seed, self.count), self.shared_weights
+            )
         masks = self.masks(units)
         return mask_samples.IndependentMasks(masks, self.kernel(masks), np.arange(len(masks)))
 
@@ -103,7 +104,7 @@ class Lime:
         draws = self.count if len(masks) == 2**units else len(masks)  # no more masks: each stands for several draws
         mass = np.full(units + 1, (draws - 1) / units)  # of all masks of one size together
         mass[-1] = 1  # the whole text
-        return size_weights(masks, mass) * self.kernel(masks)
+        return mask_samples.size_weights(masks, mass) * self.kernel(masks)
 
     def masks(self, units: int) -> mask_samples.Masks:
         """(count, units), true = kept; the first mask is the whole text."""

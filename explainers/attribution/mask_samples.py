@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from explainers.attribution.controls import control_orders
 from explainers.memoized import memoized
-from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.faithfulness import decisive_metrics, measured
+from explainers.metrics import erasure, faithfulness
 from explainers.results.decision import RANDOM_ORDERS
 from explainers.results.events import metric_counts, ranking, top_count
 
@@ -220,7 +219,7 @@ VISIBLE = 0.02  # as `explainers.comparison.answer.SMALLEST`
 class Look:
     """At scores for class `label`. `top` are the units of the highest ones, `metrics` AOPC-C and AOPC-S."""
 
-    answers: MaskedPredictor
+    answers: erasure.MaskedPredictor
     scores: tuple[float, ...]
     label: int
 
@@ -231,7 +230,7 @@ class Look:
     @memoized
     def metrics(self) -> tuple[float, float]:
         """Asks for the masks of the metrics."""
-        values = measured(self.answers, self.scores, self.label, decisive_metrics())
+        values = faithfulness.measured(self.answers, self.scores, self.label, faithfulness.decisive_metrics())
         return values["aopc_c"], values["aopc_s"]
 
     def near(self, other: "Look") -> bool:

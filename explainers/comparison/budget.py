@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from math import comb
 from typing import TYPE_CHECKING
 
-from explainers.attribution.controls import RANDOM
-from explainers.attribution.mask_samples import batch_ends
+from explainers.attribution import controls, mask_samples
 from explainers.methods.registry import SLOW, MethodSpec
 from explainers.metrics.faithfulness import DRAWS, METRICS, SEARCHED_ORDERS
 from explainers.models.calls import Meter
@@ -151,7 +150,7 @@ def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> i
     missing = operators * measuring_passes(len(specs) + RANDOM_ORDERS, units)
     control = comparison.random_control
     orders = RANDOM_ORDERS - (len(control.curves) if control is not None else 0)
-    missing += measuring_passes(orders, units) if RANDOM.id in comparison.postponed else 0
+    missing += measuring_passes(orders, units) if controls.RANDOM.id in comparison.postponed else 0
     if any(metric in METRICS.ids for metric in comparison.postponed):
         missing += SEARCHED_ORDERS * len(curve_counts(units))
     for spec in specs:
@@ -170,7 +169,7 @@ def first_passes(spec: MethodSpec, settings: Settings, units: int, unasked: int)
     units are `unasked`; the answers about all others are known."""
     passes = spec.passes(units, settings.samples or SETTLED_BY, settings.steps)
     if spec.kind == "sampled":
-        passes = min(passes, batch_ends(passes, units)[0])
+        passes = min(passes, mask_samples.batch_ends(passes, units)[0])
     elif spec.kind in SLOW:
         passes = 0  # it improves from its first step on
     if spec.kind in ASK_MASKS:

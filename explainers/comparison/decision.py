@@ -14,21 +14,18 @@ import numpy as np
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.installation import VERSION
-from explainers.models.calls import Meter, TimeOver
-from explainers.models.catalog import checksum
+from explainers.models import calls, catalog, precision
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs import requirements
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.inputs.requirements import input_warnings, to_example
 from explainers.models.inputs.words import sentence_spans
-from explainers.models.precision import CHECKED_SHARE, NO_TIME, UsedPrecision
 from explainers.models.target import target_of
 from explainers.results.comparison import part_names
 from explainers.results.decision import Decision, ModelCard, Settings
 from explainers.results.events import AblatedInputs
 from explainers.results.manifest import libraries
 
-FLOAT32 = UsedPrecision()
+FLOAT32 = precision.UsedPrecision()
 
 
 class Prediction(NamedTuple):
@@ -38,7 +35,7 @@ class Prediction(NamedTuple):
     probabilities: tuple[float, ...]
 
 
-def card_of(model: FrozenModel, used: UsedPrecision = FLOAT32) -> ModelCard:
+def card_of(model: FrozenModel, used: precision.UsedPrecision = FLOAT32) -> ModelCard:
     """Return what is known of the model without it, and in which precision it answers. The checksum over its tensors is
     computed once per model."""
     return ModelCard(
@@ -49,7 +46,7 @@ def card_of(model: FrozenModel, used: UsedPrecision = FLOAT32) -> ModelCard:
         model.erasures,
         model.multimodal,
         model.english_only,
-        checksum(model),
+        catalog.checksum(model),
         VERSION,
         platform.python_version(),
         str(model.device),
@@ -68,7 +65,7 @@ def decide(
     versus: str | None = None,
     settings: Settings | None = None,
     removed: Sequence[int] = (),
-    meter: Meter | None = None,
+    meter: calls.Meter | None = None,
     budget: float | None = None,
 ) -> Prediction:
     """Return the decision to explain: for the predicted class, or the one named by `label`, with `versus` rather than
@@ -78,20 +75,20 @@ def decide(
     precision with this meter take a part at most. Raises `ExplanationError` for an unknown class and for an input
     that the model cannot read.
     """
-    settings, meter = settings or Settings(), meter or Meter()
+    settings, meter = settings or Settings(), meter or calls.Meter()
     metered = model.metered(meter)
-    encoding = checked_encoding(metered, to_example(text), settings)
+    encoding = checked_encoding(metered, requirements.to_example(text), settings)
     if model.replacement:
         warnings = (encoding.warning, requirements.erasure_warning(model.name, model.replacement, settings.erasure))
         encoding = replace(encoding, warning=" ".join(filter(None, warnings)))
     if removed:
         encoding = metered.without(encoding, removed, settings.erasure)
     try:
-        limit = math.inf if budget is None else CHECKED_SHARE * budget
+        limit = math.inf if budget is None else precision.CHECKED_SHARE * budget
         with meter.ending(lambda: meter.seconds >= limit):
             used = metered.used_precision(encoding)
-    except TimeOver:  # not remembered: with more time it is checked again
-        metered, used = metered.in_precision("float32"), NO_TIME
+    except calls.TimeOver:  # not remembered: with more time it is checked again
+        metered, used = metered.in_precision("float32"), precision.NO_TIME
     if used.note:
         encoding = replace(encoding, warning=" ".join(filter(None, (encoding.warning, used.note))))
     everything = np.ones((1, len(encoding.units)), dtype=bool)
@@ -109,7 +106,7 @@ def checked_encoding(model: FrozenModel, example: Example, settings: Settings) -
     encoding = encode_units(model, example, settings)
     words = encoding if settings.by_word else model.encode(example, windows=True)
     requirements.check_words_present(model.name, model.input_names, example, {unit.segment for unit in words.units})
-    warning = input_warnings(model.name, words, model.unknown, english_only=model.english_only)
+    warning = requirements.input_warnings(model.name, words, model.unknown, english_only=model.english_only)
     return replace(encoding, warning=warning)
 
 
@@ -128,7 +125,7 @@ def encode_units(model: FrozenModel, example: Example, settings: Settings) -> En
     return encoding.by_sentence(settings.opened)
 
 
-def ablated_inputs(model: FrozenModel, decision: Decision, meter: Meter) -> AblatedInputs | None:
+def ablated_inputs(model: FrozenModel, decision: Decision, meter: calls.Meter) -> AblatedInputs | None:
     """Three predictions for a pair, two for an image with text, each without the removed units; None for one text, and
     for the examples of a prompt."""
     model, encoding, settings = model.metered(meter), decision.encoding, decision.settings

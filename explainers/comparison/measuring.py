@@ -12,8 +12,7 @@ import numpy as np
 from explainers.attribution.controls import control_orders
 from explainers.comparison.budget import UNLIMITED, Budget
 from explainers.methods.registry import Method, MethodSpec
-from explainers.metrics import faithfulness
-from explainers.metrics.chance import EXACT_UP_TO, exact_null
+from explainers.metrics import chance, faithfulness
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
@@ -125,13 +124,13 @@ def run_random_control(
         for number, (order, known) in enumerate(zip(orders, curves, strict=False))
     ]
     control = faithfulness.random_control(curves, metrics)
-    exact = units <= EXACT_UP_TO and done == len(orders) and budget.allows_answer(answers.unasked)
-    return replace(control, exact=exact_null(answers, label)) if exact else control
+    exact = units <= chance.EXACT_UP_TO and done == len(orders) and budget.allows_answer(answers.unasked)
+    return replace(control, exact=chance.exact_null(answers, label)) if exact else control
 
 
 def is_whole(control: RandomControl, units: int) -> bool:
     """Return whether more time would add neither a random order nor, of a short input, all of them."""
-    return len(control.curves) == RANDOM_ORDERS and (units > EXACT_UP_TO or control.exact is not None)
+    return len(control.curves) == RANDOM_ORDERS and (units > chance.EXACT_UP_TO or control.exact is not None)
 
 
 def random_orders(encoding: Encoding, seed: int) -> Sequence[Scores]:

@@ -16,9 +16,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import replace
 
 from explainers.attribution.controls import RANDOM
-from explainers.comparison import measuring
+from explainers.comparison import consensus, measuring
 from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes, measuring_passes
-from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, members
 from explainers.comparison.decision import ablated_inputs
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
@@ -325,9 +324,9 @@ def first_results(
     units, settings = len(answers.encoding.units), decision.settings
     quick = [spec for spec in specs if spec.comparable and not spec.is_random and spec.kind in IMMEDIATE]
     single = [spec for spec in specs if spec.comparable and spec.kind == "one by one"]
-    for spec in [*quick[:1], *single, *quick[1:]] if len(quick) + len(single) >= FEWEST_METHODS else ():
+    for spec in [*quick[:1], *single, *quick[1:]] if len(quick) + len(single) >= consensus.FEWEST_METHODS else ():
         passes = spec.passes(units, settings.samples, settings.steps) / meter.passes_per_answer  # each of one window
-        enough = len(members(answers, explained, decision.target)) >= FEWEST_METHODS
+        enough = len(consensus.members(answers, explained, decision.target)) >= consensus.FEWEST_METHODS
         if enough or (spec in single and not budget.allows_answer(passes, fewest=1)):
             continue
         for event in noting(
@@ -339,7 +338,7 @@ def first_results(
             elif isinstance(event, Failure):
                 specs.remove(spec)
     yield from run_consensus(answers, explained, decision.target, first=True)
-    return len(members(answers, explained, decision.target)) >= FEWEST_METHODS
+    return len(consensus.members(answers, explained, decision.target)) >= consensus.FEWEST_METHODS
 
 
 def measured_again(
@@ -381,12 +380,14 @@ def run_consensus(
 ) -> Iterator[MethodResult | Failure]:
     """Yield the measured joint order of the attributions, or why it failed; nothing with fewer than two that take part.
     Only what the answer reads is measured of the `first` one, and where the budget allows no more."""
-    if len(explained) < FEWEST_METHODS:
+    if len(explained) < consensus.FEWEST_METHODS:
         return
     try:
-        rows = members(answers, explained, target)
-        if len(rows) >= FEWEST_METHODS:
-            joint = Attribution(CONSENSUS, answers.encoding, target.label, consensus_scores(rows), signed=False)
+        rows = consensus.members(answers, explained, target)
+        if len(rows) >= consensus.FEWEST_METHODS:
+            joint = Attribution(
+                CONSENSUS, answers.encoding, target.label, consensus.consensus_scores(rows), signed=False
+            )
             first = first or not budget.allows(curve_passes(len(answers.encoding.units), answers.unasked))
             yield measuring.first_measure(answers, joint) if first else measuring.measure(answers, joint)
     except Cancelled:

@@ -20,11 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from explainers.datasets import tables
+from explainers.datasets import tables, user_texts
 from explainers.datasets.cells import Rationale, label_number, listed_classes, parsed_rationale, unsure_labels
 from explainers.datasets.images.files import MOST_FILES, ImageFolder, NamedImages
 from explainers.datasets.tables import JSON_LINES, Record, Source, is_json_lines, json_lines
-from explainers.datasets.user_texts import LONGEST, listed
 from explainers.errors import DataUnavailable
 
 SUFFIXES = (*tables.SUFFIXES, *JSON_LINES)  # of the files that can be given
@@ -288,8 +287,10 @@ class _RowReader:
         if not is_visible(text) or (pair is not None and not is_visible(pair)):
             raise DataUnavailable(f"Line {line:,} has no {'second text' if is_visible(text) else 'text'}.")
         length = len(text) + len(pair or "")
-        if length > LONGEST:
-            raise DataUnavailable(f"Line {line:,} has {length:,} characters; each input may have at most {LONGEST:,}.")
+        if length > user_texts.LONGEST:
+            raise DataUnavailable(
+                f"Line {line:,} has {length:,} characters; each input may have at most {user_texts.LONGEST:,}."
+            )
         label = self._label_of(cells, line) if columns.label else None
         try:
             rationale = parsed_rationale(marked, text, pair) if marked else ()
@@ -395,4 +396,4 @@ def _check_columns(columns: Columns, present: Sequence[str], name: str) -> None:
 
 def _check_suffix(name: str) -> None:
     if Path(name).suffix.lower() not in SUFFIXES:
-        raise DataUnavailable(f"{name} is no table that can be read. Give a {listed(SUFFIXES)} file.")
+        raise DataUnavailable(f"{name} is no table that can be read. Give a {user_texts.listed(SUFFIXES)} file.")

@@ -23,8 +23,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from explainers.datasets import tables
-from explainers.datasets.entailment import LABELS, detokenised
+from explainers.datasets import entailment, tables
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.images.sets import hypotheses
 from explainers.errors import DataUnavailable
@@ -137,7 +136,7 @@ def explained_pairs(path: Path) -> Iterator[ImagePair]:
     """The pairs of one e-SNLI file in its order, each with its image and people's explanations."""
     for number, row in tables.rows(path):
         pair = _pair(path, number, row, "premise", "hypothesis", "label")
-        explanations = tuple(detokenised(row[name]) for name in EXPLANATIONS if row.get(name))
+        explanations = tuple(entailment.detokenised(row[name]) for name in EXPLANATIONS if row.get(name))
         image, mark, _ = row.get("unique_key", "").partition("#")
         if not (image and mark):  # without the image the parts could not be kept apart
             raise DataUnavailable(f"{path.name}, line {number}: expected a unique_key such as 12.jpg#0r1n, got {row}.")
@@ -185,7 +184,11 @@ def image_sentences(folder: Path) -> Iterator[str]:
 
 
 def _pair(path: Path, number: int, row: dict[str, str], premise: str, hypothesis: str, label: str) -> Example:
-    if row.get(label) not in LABELS or not row.get(premise) or not row.get(hypothesis):
-        expected = f"{premise}, {hypothesis} and {label} ({', '.join(LABELS)})"
+    if row.get(label) not in entailment.LABELS or not row.get(premise) or not row.get(hypothesis):
+        expected = f"{premise}, {hypothesis} and {label} ({', '.join(entailment.LABELS)})"
         raise DataUnavailable(f"{path.name}, line {number}: expected {expected}, got {row}.")
-    return Example(detokenised(row[premise]), detokenised(row[hypothesis]), LABELS.index(row[label]))
+    return Example(
+        entailment.detokenised(row[premise]),
+        entailment.detokenised(row[hypothesis]),
+        entailment.LABELS.index(row[label]),
+    )

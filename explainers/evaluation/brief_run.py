@@ -17,9 +17,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, members
-from explainers.comparison.measuring import check_operator, measure_at, random_orders, run_random_control
-from explainers.comparison.runner import estimates, example_of, failure, is_checked, other_operators
+from explainers.comparison import consensus, measuring, runner
 from explainers.evaluation.names import ROTATIONS
 from explainers.methods.registry import MethodSpec, applicable, method_spec
 from explainers.metrics.erasure import MaskedPredictor, erasure_masks
@@ -41,33 +39,33 @@ def brief_run(model: FrozenModel, decision: Decision, specs: Iterable[MethodSpec
     encoding, label, seed = decision.encoding, decision.label, decision.settings.seed
     metered = model.metered(meter)
     answers = MaskedPredictor(metered, encoding, decision.settings.erasure)
-    control = run_random_control(answers, label, seed, searched=0)
+    control = measuring.run_random_control(answers, label, seed, searched=0)
     if control is not None:
         yield control
     explained: list[Attribution] = []
-    for spec in applicable(specs, example_of(encoding)):
+    for spec in applicable(specs, runner.example_of(encoding)):
         if not spec.can_read(encoding):
             yield Failure(spec.id, needs_one_window(spec.name, encoding))
             continue
         try:
-            *_, last = estimates(spec.in_brief, metered, decision, meter)
+            *_, last = runner.estimates(spec.in_brief, metered, decision, meter)
             explained.append(last)
         except Exception as error:  # one method must not end the others
-            yield failure(spec.id, error)
-    rows = members(answers, explained, decision.target)
-    if len(rows) >= FEWEST_METHODS:
-        explained.append(Attribution(CONSENSUS, encoding, label, consensus_scores(rows), signed=False))
+            yield runner.failure(spec.id, error)
+    rows = consensus.members(answers, explained, decision.target)
+    if len(rows) >= consensus.FEWEST_METHODS:
+        explained.append(Attribution(CONSENSUS, encoding, label, consensus.consensus_scores(rows), signed=False))
     counts = brief_counts(len(encoding.units))
     if explained:
         answers.probabilities(np.vstack([erasure_masks(one.scores, counts, kept=True) for one in explained]))
-    yield from (measure_at(answers, one, counts) for one in explained)
-    checked = [one for one in explained if is_checked(method_spec(one.method))]
-    orders = rotations(random_orders(encoding, seed)[0], ROTATIONS)
-    for erasure in other_operators(decision) if checked else ():
+    yield from (measuring.measure_at(answers, one, counts) for one in explained)
+    checked = [one for one in explained if runner.is_checked(method_spec(one.method))]
+    orders = rotations(measuring.random_orders(encoding, seed)[0], ROTATIONS)
+    for erasure in runner.other_operators(decision) if checked else ():
         try:
-            yield check_operator(model, decision, erasure, checked, orders, meter)
+            yield measuring.check_operator(model, decision, erasure, checked, orders, meter)
         except Exception as error:  # what was measured under the operator of the settings stands
-            yield OperatorCheck(erasure, failure=failure(erasure, error).reason)
+            yield OperatorCheck(erasure, failure=runner.failure(erasure, error).reason)
 
 
 def brief_counts(units: int) -> tuple[int, ...]:

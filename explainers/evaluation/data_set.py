@@ -20,17 +20,14 @@ from typing import Any, cast
 from explainers.datasets import user_texts
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.evaluation import measurement
-from explainers.evaluation.record_file import Record, appending, resume_records
+from explainers.evaluation import measurement, record_file
 from explainers.evaluation.table import Row, summary_rows
 from explainers.memoized import memoized
 from explainers.methods.registry import METHODS, MethodSpec, check_applicable, select, using_weights_of
-from explainers.models.bundle_cards import is_generated, task_of
-from explainers.models.catalog import load
+from explainers.models import bundle_cards, catalog, worker_processes
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
 from explainers.models.precision import Precision
-from explainers.models.worker_processes import check_processes, map_in_processes
 from explainers.results.decision import EVALUATED_SAMPLING, SETTLED_BY, Settings
 from explainers.results.manifest import libraries
 from explainers.training.artifacts import available_artifacts, check_fitted
@@ -44,14 +41,17 @@ def run_evaluation(
     Raises `ExplanationError` if the records in `out` belong to other inputs, another model or other settings.
     """
     path = out / measurement.FILE
-    kept = resume_records(path, plan.signature(model, inputs), measurement.is_measured)
+    kept = record_file.resume_records(path, plan.signature(model, inputs), measurement.is_measured)
     done = {(record["text"], record["method"], record["weights"]) for record in kept}
 
-    def work(number: int) -> list[Record]:
+    def work(number: int) -> list[record_file.Record]:
         other = inputs[(number + 1) % len(inputs)]
         return list(measurement.measure_input(model, inputs[number], other, number, plan, done))
 
-    with appending(path) as append, closing(map_in_processes(work, len(inputs), processes)) as batches:
+    with (
+        record_file.appending(path) as append,
+        closing(worker_processes.map_in_processes(work, len(inputs), processes)) as batches,
+    ):
         for number, records in enumerate(batches):
             for record in records:
                 append(record)
@@ -85,7 +85,7 @@ class EvaluationSpec:
         words += changed_options(settings)
         words += [f"--processes {self.processes}"] if self.processes > 1 else []
         words += [f"--precision {self.precision}"] if self.precision != "float32" else []
-        words += [] if is_generated(model) and self.data is None else ["--data DIR"]
+        words += [] if bundle_cards.is_generated(model) and self.data is None else ["--data DIR"]
         return " ".join(words)
 
 
@@ -96,7 +96,7 @@ class Evaluation:
     model: FrozenModel
     inputs: tuple[Example, ...]
     specs: tuple[MethodSpec, ...]
-    records: list[Record]
+    records: list[record_file.Record]
     about: dict[str, Any]
 
     @memoized
@@ -109,9 +109,9 @@ def evaluate_data_set(
 ) -> Evaluation:
     """Runs the evaluation in the folder `out`, or goes on with the one there; `progress` gets a line now and then."""
     _check_names(spec)
-    model = load(spec.model, device=device, precision=spec.precision)
+    model = catalog.load(spec.model, device=device, precision=spec.precision)
     check_erasures((*spec.erasures, settings.erasure), model.erasures)
-    check_processes(spec.processes, model.device)
+    worker_processes.check_processes(spec.processes, model.device)
     inputs = split_inputs(spec, model.input_names, settings.seed)
     specs = select(spec.methods) if spec.methods else evaluated_methods(model)
     check_fitted(model.name, model.version, specs)
@@ -189,7 +189,7 @@ def split_inputs(spec: EvaluationSpec, input_names: tuple[str, ...], seed: int) 
         raise DataUnavailable(f"The file or folder {spec.data} does not exist.")
     if spec.data is not None and spec.data.is_file():
         inputs = list(user_texts.read_texts(spec.data, input_names, user_texts.logged))
-    elif (task := task_of(spec.model)) is not None:
+    elif (task := bundle_cards.task_of(spec.model)) is not None:
         if spec.split not in SPLITS:
             raise DataUnavailable(f"Unknown split {spec.split!r}. Choose one of: {', '.join(SPLITS)}.")
         inputs = list(getattr(task.read(spec.data), spec.split))
@@ -222,7 +222,7 @@ def explained_set(
 
     Raises `ExplanationError` for what cannot be explained.
     """
-    frozen = load(model, device=device)
+    frozen = catalog.load(model, device=device)
     check_erasures((settings.erasure,), frozen.erasures)
     specs = select(ids) if ids else tuple(spec for spec in evaluated_methods(frozen) if spec.repeatable)
     check_fitted(frozen.name, frozen.version, specs)

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from explainers.annotations.formats.archives import LARGEST, is_archive, read_archive
+from explainers.annotations.formats import archives, own_records
 from explainers.annotations.formats.eraser import DOCUMENTS, folder_documents, folder_split, read_eraser
-from explainers.annotations.formats.own_records import class_number
 from explainers.annotations.records import Annotation, Item, Marked, latest
-from explainers.datasets.labelled_rows import Columns, ReadRows, rows_of, unknown_labels_of
-from explainers.datasets.tables import Record, Source, checksum_of, opened
+from explainers.datasets import labelled_rows, tables
 from explainers.errors import DataUnavailable
 
 PREFERRED_PART = "test"
@@ -50,25 +48,27 @@ class EraserPart:
         classes: tuple[tuple[str, str], ...] = (),
         most: int = 0,
         seed: int = 0,
-    ) -> ReadRows:
+    ) -> labelled_rows.ReadRows:
         """Return the items for a model with these `labels` and inputs, as `labelled_rows.read_rows` those of a table.
 
         A label may be shortened, as POS for positive; others need a class in `classes`. For a model of pairs the query
         is the second text of an item with one document.
         """
         pairs = len(input_names) == 2
-        columns = Columns("text", "pair" if pairs else "", "label" if labels else "", "id", classes, "rationale")
+        columns = labelled_rows.Columns(
+            "text", "pair" if pairs else "", "label" if labels else "", "id", classes, "rationale"
+        )
         records = partial(self._records, labels, pairs=pairs)
-        read = rows_of(records, self.name, self.sha256, columns, labels, input_names, most, seed)
+        read = labelled_rows.rows_of(records, self.name, self.sha256, columns, labels, input_names, most, seed)
         return replace(read, split=self.split)
 
     def unknown_labels(self, labels: Sequence[str], input_names: Sequence[str]) -> tuple[str, ...]:
         """Return the labels that name no class, of the items that a model with these inputs reads."""
-        return unknown_labels_of(self._records(labels, pairs=len(input_names) == 2), "label", labels)
+        return labelled_rows.unknown_labels_of(self._records(labels, pairs=len(input_names) == 2), "label", labels)
 
-    def _records(self, labels: Sequence[str], *, pairs: bool) -> Iterator[Record]:
+    def _records(self, labels: Sequence[str], *, pairs: bool) -> Iterator[tables.Record]:
         items: dict[str, _Found] = {}
-        others: list[Record] = []
+        others: list[tables.Record] = []
         for line, text in enumerate(self.lines.split("\n"), 1):
             if not text.strip():
                 continue
@@ -84,25 +84,25 @@ class EraserPart:
         yield from sorted([*records, *others], key=lambda record: record[0])
 
 
-def eraser_part(source: Source, name: str, split: str = "") -> EraserPart:
+def eraser_part(source: tables.Source, name: str, split: str = "") -> EraserPart:
     """Read a part of an archive, or of an unpacked folder; without a `split` that named test, or the first one.
 
     Raises `DataUnavailable` if it cannot be used, and for a part that is not there.
     """
     if isinstance(source, Path) and source.is_dir():
         return _folder_part(source, name, split)
-    if not is_archive(name):
+    if not archives.is_archive(name):
         raise DataUnavailable(
             f"{name} is no ERASER data set. Give its unpacked folder, or both documents and annotations in one .zip or "
             ".tar.gz."
         )
-    if isinstance(source, Path) and source.is_file() and source.stat().st_size > LARGEST:
-        raise DataUnavailable(TOO_LARGE.format(name, LARGEST // 10**6))
-    with opened(source, name) as file:
-        archive = read_archive(file.read(), name)
+    if isinstance(source, Path) and source.is_file() and source.stat().st_size > archives.LARGEST:
+        raise DataUnavailable(TOO_LARGE.format(name, archives.LARGEST // 10**6))
+    with tables.opened(source, name) as file:
+        archive = archives.read_archive(file.read(), name)
     parts = tuple(sorted(archive.splits))
     chosen = _chosen(split, parts, name)
-    return EraserPart(name, chosen, parts, archive.splits[chosen], archive.documents, checksum_of(source, name))
+    return EraserPart(name, chosen, parts, archive.splits[chosen], archive.documents, tables.checksum_of(source, name))
 
 
 def _folder_part(folder: Path, name: str, split: str) -> EraserPart:
@@ -111,8 +111,8 @@ def _folder_part(folder: Path, name: str, split: str) -> EraserPart:
         raise DataUnavailable(f"{name} has no .jsonl file of annotations. Give the folder of an ERASER data set.")
     chosen = _chosen(split, parts, name)
     files = [folder / f"{chosen}.jsonl", *(folder / one for one in DOCUMENTS), *(folder / DOCUMENTS[1]).glob("*")]
-    if sum(path.stat().st_size for path in files if path.is_file()) > LARGEST:
-        raise DataUnavailable(TOO_LARGE.format(name, LARGEST // 10**6))
+    if sum(path.stat().st_size for path in files if path.is_file()) > archives.LARGEST:
+        raise DataUnavailable(TOO_LARGE.format(name, archives.LARGEST // 10**6))
     lines, documents = folder_split(folder, chosen), folder_documents(folder)
     digest = hashlib.sha256(json.dumps([lines, documents], sort_keys=True).encode()).hexdigest()
     return EraserPart(name, chosen, parts, lines, documents, digest)
@@ -131,7 +131,7 @@ def _cells(found: _Found, labels: Sequence[str], *, pairs: bool) -> dict[str, st
     item = found.item
     if item.example.pair is not None and not pairs:
         return DataUnavailable(f"Line {found.line:,} has two documents, and the model reads single texts.")
-    number = class_number(item.label, labels) if item.label else item.example.label
+    number = own_records.class_number(item.label, labels) if item.label else item.example.label
     return {
         "id": item.id,
         "text": item.example.text,

@@ -32,10 +32,8 @@ from explainers.comparison.decision import card_of, decide
 from explainers.comparison.runner import failure, run
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.labelled_rows import InputRow
+from explainers.evaluation import measurement, names, record_file
 from explainers.evaluation.brief_run import brief_run
-from explainers.evaluation.measurement import weights_checksum
-from explainers.evaluation.names import CURVE_SHARES, POSITION, RANDOM
-from explainers.evaluation.record_file import Record
 from explainers.methods.registry import select
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import METRICS, measured, metrics_at_percents
@@ -76,7 +74,7 @@ class SetPlan:
             "operators": operators(model, self.settings),
             "metrics": list(METRICS.ids),
             "methods": list(self.methods),
-            "weights": {id: checksum for id in self.methods if (checksum := weights_checksum(model, id))},
+            "weights": {id: checksum for id in self.methods if (checksum := measurement.weights_checksum(model, id))},
             "settings": self.settings.as_dict(),
             "thorough": self.thorough,
             "crosslight": card.crosslight,
@@ -94,13 +92,13 @@ def row_seed(seed: int, id: str) -> int:
     return int(hashlib.sha256(f"{seed}:{id}".encode()).hexdigest(), 16) % SEEDS
 
 
-def explain_batch(model: FrozenModel, plan: SetPlan, rows: Sequence[InputRow]) -> Iterator[Record]:
+def explain_batch(model: FrozenModel, plan: SetPlan, rows: Sequence[InputRow]) -> Iterator[record_file.Record]:
     """Yield the record of every row, in their order. A row that fails has a record that says why."""
     for row in rows:
         yield explain_row(model, plan, row)
 
 
-def explain_row(model: FrozenModel, plan: SetPlan, row: InputRow) -> Record:
+def explain_row(model: FrozenModel, plan: SetPlan, row: InputRow) -> record_file.Record:
     """Return the record of one row."""
     started, model, meter = time.perf_counter(), model.pooled(PredictionCache()), Meter()
     try:
@@ -178,7 +176,7 @@ def curves_at_shares(curves: Sequence[ErasureCurves]) -> dict[str, list[float]]:
 
 
 def _at_shares(curve: ErasureCurves, values: Floats) -> Floats:
-    return np.interp(CURVE_SHARES, curve.shares, values[:, curve.label])
+    return np.interp(names.CURVE_SHARES, curve.shares, values[:, curve.label])
 
 
 def _metrics(comparison: Comparison, result: MethodResult) -> Metrics:
@@ -201,7 +199,7 @@ def _controls(model: FrozenModel, comparison: Comparison) -> dict[str, Any]:
         answers = MaskedPredictor(model, comparison.decision.encoding, operator)
         position[operator] = measured(answers, first_units_first, comparison.decision.label, metrics_at_percents())
     drawn = {} if control is None else curves_at_shares(control.curves)
-    return {RANDOM: {"metrics": random, "group": "", **drawn}, POSITION: {"metrics": position, "group": ""}}
+    return {names.RANDOM: {"metrics": random, "group": "", **drawn}, names.POSITION: {"metrics": position, "group": ""}}
 
 
 def _first_units_first(comparison: Comparison) -> tuple[float, ...]:
@@ -221,8 +219,8 @@ def _plausibility(comparison: Comparison, row: InputRow) -> dict[str, dict[str, 
     if not is_defined(truth):
         return {}
     scores = {result.method: result.attribution.scores for result in comparison.displayed_results}
-    scores[POSITION] = _first_units_first(comparison)
-    return {RANDOM: plausibility_by_chance(truth), **{id: plausibility(truth, own) for id, own in scores.items()}}
+    scores[names.POSITION] = _first_units_first(comparison)
+    return {names.RANDOM: plausibility_by_chance(truth), **{id: plausibility(truth, own) for id, own in scores.items()}}
 
 
 def _aggregated(orders: Mapping[str, Sequence[float]]) -> dict[str, float]:

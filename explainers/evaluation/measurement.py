@@ -24,12 +24,10 @@ from explainers.comparison import runner
 from explainers.comparison.decision import card_of, encode_units
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.evaluation.names import AVGSEN, CONTROLS, EVALUATED_ORDERS, POSITION, RANDOM
-from explainers.evaluation.record_file import Record, read_records
+from explainers.evaluation import names, record_file
 from explainers.methods.registry import MethodSpec, applicable, method_spec
-from explainers.metrics import plausibility
+from explainers.metrics import faithfulness, plausibility
 from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.faithfulness import METRICS, measured, prefetch
 from explainers.metrics.sensitivity import sensitivity
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
@@ -84,21 +82,23 @@ UNKNOWN = "unknown"  # the device of records that do not name it
 RecordKey = tuple[int, str, str]  # number of the input, method id, checksum of the weights
 
 
-def is_measured(record: Record) -> bool:
+def is_measured(record: record_file.Record) -> bool:
     """Return whether a record need not be made again: it did not fail, and has every metric that is registered."""
-    ids = set(METRICS.ids)
+    ids = set(faithfulness.METRICS.ids)
     return "failed" not in record and all(ids <= set(values) for values in record["metrics"].values())
 
 
-def current_records(out: Path, methods: Iterable[str], model: FrozenModel) -> list[Record]:
+def current_records(out: Path, methods: Iterable[str], model: FrozenModel) -> list[record_file.Record]:
     """The records of the controls and of these methods with their current weights."""
-    current = {(method, weights_checksum(model, method)) for method in (*methods, *CONTROLS)}
-    return [record for record in read_records(out / FILE) if (record["method"], record["weights"]) in current]
+    current = {(method, weights_checksum(model, method)) for method in (*methods, *names.CONTROLS)}
+    return [
+        record for record in record_file.read_records(out / FILE) if (record["method"], record["weights"]) in current
+    ]
 
 
 def weights_checksum(model: FrozenModel, method: str) -> str:
     """12 digits that change when the weights of a method are fitted again; empty if it has no weights."""
-    if method in CONTROLS:
+    if method in names.CONTROLS:
         return ""
     spec, variant = method_spec(method), method.partition(":")[2]
     if not spec.learns:
@@ -114,7 +114,7 @@ Scores = tuple[float, ...]
 
 def measure_input(
     model: FrozenModel, example: Example, other: Example, number: int, plan: Plan, done: AbstractSet[RecordKey]
-) -> Iterator[Record]:
+) -> Iterator[record_file.Record]:
     """The records of input `number` that are not `done`; none for an input without units.
 
     AvgSen takes replacement words from the input `other`. No mask is computed twice, so that a method's `seconds` are
@@ -123,12 +123,12 @@ def measure_input(
     model = model.pooled(PredictionCache())
     encoding = encode_units(model, example, plan.settings)
     specs = applicable(plan.specs, runner.example_of(encoding))
-    weights = {id: weights_checksum(model, id) for id in (*(spec.id for spec in specs), *CONTROLS)}
+    weights = {id: weights_checksum(model, id) for id in (*(spec.id for spec in specs), *names.CONTROLS)}
     missing = [id for id, checksum in weights.items() if (number, id, checksum) not in done]
     if not encoding.units or not missing:
         return
     decision = Decision(card_of(model), encoding, predicted_class(model, encoding), plan.settings)
-    records: dict[str, Record] = {}
+    records: dict[str, record_file.Record] = {}
     orders: dict[str, list[Scores]] = {}
     for spec in (spec for spec in specs if spec.id in missing):
         record = records[spec.id] = {"text": number, "method": spec.id, "weights": weights[spec.id]}
@@ -137,7 +137,7 @@ def measure_input(
             orders[spec.id] = [attribution.scores]
             if number < plan.sensitive and spec.repeatable:
                 with suppress(Exception):  # AvgSen is then missing for this input
-                    record[AVGSEN] = _sensitivity(spec, model, decision, other, plan.settings.seed + number)
+                    record[names.AVGSEN] = _sensitivity(spec, model, decision, other, plan.settings.seed + number)
     for control, rows in control_scores(decision).items():
         if control in missing:
             records[control] = {"text": number, "method": control, "weights": ""}
@@ -157,7 +157,7 @@ def precision_counts(inputs: Iterable[tuple[Hashable, str | None]]) -> dict[str,
     return dict(sorted(Counter(precision or "float32" for _, precision in set(inputs)).items()))
 
 
-def device_counts(records: Iterable[Record]) -> dict[str, int]:
+def device_counts(records: Iterable[record_file.Record]) -> dict[str, int]:
     """Return on how many different inputs each device was used; records from before it was written have none."""
     inputs = {(record["text"], record.get("device", UNKNOWN)) for record in records}
     return dict(sorted(Counter(device for _, device in inputs).items()))
@@ -177,16 +177,18 @@ def control_scores(decision: Decision) -> dict[str, list[Scores]]:
     """Scores that do not depend on the model: random orders, and the order of the units."""
     encoding = decision.encoding
     first_units_first = tuple(float(-position) for position in range(len(encoding.units)))
-    orders = control_orders(len(encoding.units), decision.settings.seed, EVALUATED_ORDERS)
-    return {RANDOM: orders, POSITION: [first_units_first]}
+    orders = control_orders(len(encoding.units), decision.settings.seed, names.EVALUATED_ORDERS)
+    return {names.RANDOM: orders, names.POSITION: [first_units_first]}
 
 
 def metrics_of_scores(answers: MaskedPredictor, scores: Scores, label: int) -> dict[str, float]:
     """Every metric by id; decision flips are searched at every count, however many units there are."""
-    return measured(answers, scores, label, searched=tuple(range(len(scores) + 1)))
+    return faithfulness.measured(answers, scores, label, searched=tuple(range(len(scores) + 1)))
 
 
-def _explained(spec: MethodSpec, model: FrozenModel, decision: Decision, record: Record) -> Attribution | None:
+def _explained(
+    spec: MethodSpec, model: FrozenModel, decision: Decision, record: record_file.Record
+) -> Attribution | None:
     """The attribution; its cost, or the reason why there is none, goes into the record."""
     try:
         attribution = final_attribution(spec, model, decision)
@@ -213,13 +215,17 @@ def _scorer(spec: MethodSpec, model: FrozenModel, decision: Decision) -> Callabl
 
 
 def _add_metrics(
-    records: dict[str, Record], orders: dict[str, list[Scores]], model: FrozenModel, decision: Decision, plan: Plan
+    records: dict[str, record_file.Record],
+    orders: dict[str, list[Scores]],
+    model: FrozenModel,
+    decision: Decision,
+    plan: Plan,
 ) -> None:
     """Writes the metrics under every operator into the records of the methods that have scores."""
     answers = [MaskedPredictor(model, decision.encoding, erasure) for erasure in plan.erasures]
     for answer in answers:
         first_counts = tuple(range(len(decision.encoding.units) * 2 // 5 + 1))  # later flips are asked one by one
-        prefetch(answer, [scores for several in orders.values() for scores in several], first_counts)
+        faithfulness.prefetch(answer, [scores for several in orders.values() for scores in several], first_counts)
     for method, several in orders.items():
         records[method]["metrics"] = {
             answer.erasure: _aggregated([metrics_of_scores(answer, scores, decision.label) for scores in several])
@@ -229,13 +235,13 @@ def _add_metrics(
 
 def _aggregated(values: Sequence[dict[str, float]]) -> dict[str, float]:
     """Aggregate each metric over several orders."""
-    return {metric.id: metric.aggregate([value[metric.id] for value in values]) for metric in METRICS}
+    return {metric.id: metric.aggregate([value[metric.id] for value in values]) for metric in faithfulness.METRICS}
 
 
 def _evidence_metrics(decision: Decision, example: Example, method: str, orders: Sequence[Scores]) -> dict[str, float]:
     """How well the scores find the evidence; empty if it is not known or the model predicts another class."""
     if example.evidence is None or decision.label != example.label:
         return {}
-    if method == RANDOM:
+    if method == names.RANDOM:
         return plausibility.expected_at_random(decision.encoding, example.evidence)
     return plausibility.evidence_scores(decision.encoding, example.evidence, orders[0])

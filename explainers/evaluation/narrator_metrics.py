@@ -12,8 +12,7 @@ import numpy as np
 from explainers.evaluation.narrators import CounterfactualItems, NarratorRun
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.metrics.bootstrap import interval_of_rows, item_weights
-from explainers.narrative import text_metrics
-from explainers.narrative.content_words import words
+from explainers.narrative import content_words, text_metrics
 from explainers.narrative.sentences import reason_of, without_label
 
 RIGHT = "reason_right"
@@ -113,7 +112,7 @@ def set_metrics(
                 "mentioned": float(
                     np.mean([text_metrics.mentioned(*texts) for texts in zip(bare, data.texts, strict=True)])
                 ),
-                "words": float(np.mean([len(words(sentence)) for sentence in run.sentences])),
+                "words": float(np.mean([len(content_words.words(sentence)) for sentence in run.sentences])),
                 "simulatability": text_metrics.simulatability(run.sentences, data.predicted, data.labels),
             }
         )

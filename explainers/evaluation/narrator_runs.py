@@ -13,21 +13,17 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.evaluation import narrators
-from explainers.evaluation.narrator_metrics import JudgedReasons, baseline_row, narrator_rows
-from explainers.evaluation.narrator_weights import NarratorEvaluationSpec, Progress, narrator_artifact
+from explainers.evaluation import narrator_metrics, narrator_weights, narrators
 from explainers.evaluation.tournament import check_competitors, run_tournament
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.metrics.erasure import MaskedPredictor
-from explainers.models.bundle_cards import TASKS, reason_on_topic, reason_truth
+from explainers.models import bundle_cards, internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.models.internals import classifier_head
-from explainers.narrative.checks import named_word_effect
+from explainers.narrative import checks, reason_sources, text_metrics
 from explainers.narrative.content_words import content
 from explainers.narrative.narrate import mentions, read_narrator
 from explainers.narrative.narrator import Narrator
-from explainers.narrative.reason_sources import ReasonSource, reason_source
 from explainers.narrative.sentences import (
     NarratorItem,
     narrator_items,
@@ -36,7 +32,6 @@ from explainers.narrative.sentences import (
     shortened,
     stated_class,
 )
-from explainers.narrative.text_metrics import TokenScorer, minilm_scorer
 from explainers.training.artifacts import Artifact, available_artifacts, runnable_narrators
 
 Runs = dict[str, list[narrators.NarratorRun]]
@@ -51,7 +46,7 @@ def checked_runs(model: FrozenModel, inputs: Sequence[Example], predicted: Seque
 
 def can_judge(model: str) -> bool:
     """Return whether rules can tell if a reason is true."""
-    task = TASKS.get(model)
+    task = bundle_cards.TASKS.get(model)
     return task is not None and task.check_reason is not None
 
 
@@ -71,9 +66,13 @@ def with_truths(runs: Runs, inputs: Sequence[Example], predicted: Sequence[int],
         reasons = [reason_of(sentence) for sentence in run.sentences]
         return replace(
             run,
-            truths=tuple(reason_truth(model, *judged).true for judged in zip(reasons, inputs, strict=True)),
-            truths_of_other=tuple(reason_truth(model, *judged).true for judged in zip(reasons, elsewhere, strict=True)),
-            topics=tuple(reason_on_topic(model, *judged) for judged in zip(reasons, given, strict=True)),
+            truths=tuple(
+                bundle_cards.reason_truth(model, *judged).true for judged in zip(reasons, inputs, strict=True)
+            ),
+            truths_of_other=tuple(
+                bundle_cards.reason_truth(model, *judged).true for judged in zip(reasons, elsewhere, strict=True)
+            ),
+            topics=tuple(bundle_cards.reason_on_topic(model, *judged) for judged in zip(reasons, given, strict=True)),
         )
 
     return {method: [checked(run) for run in mine] for method, mine in runs.items()}
@@ -101,7 +100,8 @@ def word_effect(answers: MaskedPredictor, text: str, predicted: int, *, seed: in
     words = [number for number, unit in enumerate(encoding.units) if unit.kind == "word"]
     content_words = [number for number in words if content(encoding.units[number].text)]
     against_words, against_content = (
-        named_word_effect(answers, named, among, label, draws=DRAWS, seed=seed) for among in (words, content_words)
+        checks.named_word_effect(answers, named, among, label, draws=DRAWS, seed=seed)
+        for among in (words, content_words)
     )
     return narrators.WordEffect(bool(named), against_words, against_content)
 
@@ -120,14 +120,16 @@ class NarratorEvaluation:
     tournament: dict[str, Any]  # empty where none was asked for
 
 
-def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progress: Progress) -> NarratorEvaluation:
+def evaluate_narrators(
+    spec: narrator_weights.NarratorEvaluationSpec, model: FrozenModel, progress: narrator_weights.Progress
+) -> NarratorEvaluation:
     """Fits narrators that are missing, and measures all on the test split."""
     for method in spec.once:
         if narrator_spec(method).id not in spec.methods:
             raise ExplanationError(f"{method} is to be measured once, but is not among the narrators.")
     if spec.tournament:
         check_competitors(spec.methods)
-    source = reason_source(model, spec.data, spec.images)
+    source = reason_sources.reason_source(model, spec.data, spec.images)
     shuffled = list(source.test)
     random.Random(0).shuffle(shuffled)
     inputs = shuffled[: spec.n] if spec.n > 0 else shuffled
@@ -138,7 +140,9 @@ def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progres
         raise ExplanationError("Counterfactuals need at least two examples. Give a larger --n.")
     data = _with_counterfactuals(model, inputs, narrator_items(model, inputs))
     weights = {
-        method: [narrator_artifact(spec, model, method, seed, progress) for seed in spec.seeds_of(method)]
+        method: [
+            narrator_weights.narrator_artifact(spec, model, method, seed, progress) for seed in spec.seeds_of(method)
+        ]
         for method in spec.methods
     }
     runs = checked_runs(model, inputs, data.predicted, _run_all(weights, model, inputs, data, progress))
@@ -148,7 +152,7 @@ def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progres
     return NarratorEvaluation(
         model,
         tuple(inputs),
-        narrator_rows(data, runs, training_sentences, scorer, reasons),
+        narrator_metrics.narrator_rows(data, runs, training_sentences, scorer, reasons),
         _baseline_rows(model, inputs, data, source, training_sentences, scorer, reasons),
         narrators.item_records(inputs, data.predicted, runs, model.labels),
         _about(spec, model, len(inputs), len(judged) if reasons is not None else 0),
@@ -163,16 +167,18 @@ def _baseline_rows(
     model: FrozenModel,
     inputs: Sequence[Example],
     data: narrators.CounterfactualItems,
-    source: ReasonSource,
+    source: reason_sources.ReasonSource,
     training_sentences: Sequence[str],
-    scorer: TokenScorer | None,
-    reasons: JudgedReasons | None,
+    scorer: text_metrics.TokenScorer | None,
+    reasons: narrator_metrics.JudgedReasons | None,
 ) -> list[dict[str, Any]]:
     """A row for random training sentences and, where every input has one, a row for the given reasons."""
     given_data, _ = narrators.given_reasons(data, inputs)
     runs = checked_runs(model, inputs, data.predicted, _baselines(model, inputs, data, source))
     rows = [
-        baseline_row(name, given_data if name == narrators.GIVEN else data, mine, training_sentences, scorer, reasons)
+        narrator_metrics.baseline_row(
+            name, given_data if name == narrators.GIVEN else data, mine, training_sentences, scorer, reasons
+        )
         for name, mine in runs.items()
     ]
     names = {
@@ -184,7 +190,10 @@ def _baseline_rows(
 
 
 def _baselines(
-    model: FrozenModel, inputs: Sequence[Example], data: narrators.CounterfactualItems, source: ReasonSource
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    data: narrators.CounterfactualItems,
+    source: reason_sources.ReasonSource,
 ) -> dict[str, list[narrators.NarratorRun]]:
     unchecked = {
         narrators.RANDOM: narrators.random_sentences(source.training, data.predicted, model.labels),
@@ -198,9 +207,9 @@ def _judged_reasons(
     weights: Mapping[str, Sequence[Artifact]],
     model: FrozenModel,
     inputs: Sequence[Example],
-    source: ReasonSource,
-    progress: Progress,
-) -> JudgedReasons | None:
+    source: reason_sources.ReasonSource,
+    progress: narrator_weights.Progress,
+) -> narrator_metrics.JudgedReasons | None:
     """What rules say of the reasons for these inputs, of narrators and baselines; None where no rules can tell."""
     if not can_judge(model.name):
         return None
@@ -212,10 +221,12 @@ def _judged_reasons(
             _, narrator = read_narrator(artifact, model)
             sentences = narrators.likeliest_sentences(narrator, _with_tokens(narrator, model, inputs, by_layer))
             runs.setdefault(method, []).append(sentences)
-    return JudgedReasons(data, with_truths(runs, inputs, data.predicted, model.name))
+    return narrator_metrics.JudgedReasons(data, with_truths(runs, inputs, data.predicted, model.name))
 
 
-def _about(spec: NarratorEvaluationSpec, model: FrozenModel, inputs: int, judged: int) -> dict[str, Any]:
+def _about(
+    spec: narrator_weights.NarratorEvaluationSpec, model: FrozenModel, inputs: int, judged: int
+) -> dict[str, Any]:
     return {
         "model": {"name": model.name, "version": model.version},
         "data": {"split": "test", "pairs": inputs, "seed": 0, **({"reasons": judged} if judged else {})},
@@ -230,16 +241,16 @@ def _all_sentences(training: Sequence[Example], labels: Sequence[str]) -> list[s
     return [sentence(label, reason) for reason in reasons for label in labels]
 
 
-def _scorer(progress: Progress) -> TokenScorer | None:
+def _scorer(progress: narrator_weights.Progress) -> text_metrics.TokenScorer | None:
     try:
-        return minilm_scorer()
+        return text_metrics.minilm_scorer()
     except ModelUnavailable as error:
         progress(f"BERTScore is left out. {error}")
         return None
 
 
 def evaluate_fitted_narrators(
-    model: FrozenModel, inputs: Sequence[Example], progress: Progress, draws: int = 3
+    model: FrozenModel, inputs: Sequence[Example], progress: narrator_weights.Progress, draws: int = 3
 ) -> list[dict[str, Any]]:
     """The table of the narrators that were fitted to the model; empty if there are none or only one class is predicted.
 
@@ -259,17 +270,17 @@ def evaluate_fitted_narrators(
         given = _with_tokens(narrator, model, inputs, by_layer)
         runs[artifact.method] = [narrators.run_narrator(narrator, given, seed) for seed in range(draws)]
     progress("what erasing the named words changes")
-    return narrator_rows(data, checked_runs(model, inputs, data.predicted, runs), ())
+    return narrator_metrics.narrator_rows(data, checked_runs(model, inputs, data.predicted, runs), ())
 
 
 def _with_counterfactuals(
     model: FrozenModel, inputs: Sequence[Example], items: Sequence[NarratorItem]
 ) -> narrators.CounterfactualItems:
     texts = [narrators.input_text(example) for example in inputs]
-    return narrators.counterfactual_items(classifier_head(model), items, texts, model.labels)
+    return narrators.counterfactual_items(internals.classifier_head(model), items, texts, model.labels)
 
 
-def _learned_from(source: ReasonSource, weights: Mapping[str, Sequence[Artifact]]) -> Sequence[Example]:
+def _learned_from(source: reason_sources.ReasonSource, weights: Mapping[str, Sequence[Artifact]]) -> Sequence[Example]:
     """The training examples, with those that a generator has drawn besides for one of the narrators."""
     more = max(artifact.card["recipe"].get("more_examples", 0) for weight in weights.values() for artifact in weight)
     return (*source.training, *source.further_training(more)) if more else source.training
@@ -280,7 +291,7 @@ def _run_all(
     model: FrozenModel,
     inputs: Sequence[Example],
     data: narrators.CounterfactualItems,
-    progress: Progress,
+    progress: narrator_weights.Progress,
 ) -> Runs:
     """A run per seed for every narrator."""
     runs: Runs = {}

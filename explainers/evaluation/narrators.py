@@ -21,13 +21,16 @@ import torch
 from torch import Tensor, nn
 
 from explainers.datasets.example import Example
+from explainers.narrative import (
+    generation,
+    interchange,
+    interchange_check,
+    narrator_input,
+    reconstruction,
+    text_metrics,
+)
 from explainers.narrative.counterfactual import Counterfactual, counterfactuals
-from explainers.narrative.generation import generate
-from explainers.narrative.interchange import activations, layer_sizes, run_with_exchange
-from explainers.narrative.interchange_check import random_neurons
 from explainers.narrative.narrator import Narrator
-from explainers.narrative.narrator_input import NarratorInput
-from explainers.narrative.reconstruction import reading
 from explainers.narrative.sentences import (
     NarratorItem,
     sentence,
@@ -36,7 +39,6 @@ from explainers.narrative.sentences import (
     stack_items,
     stated_class,
 )
-from explainers.narrative.text_metrics import NONE, voted
 
 HELD = 0.99  # of the variance of F(c)
 
@@ -57,14 +59,14 @@ def reader_metrics(head: nn.Sequential, c2: nn.Sequential, states: Tensor, read:
 
     Every input is a base for every other one; in each hidden layer one draw of 20 % of the neurons is exchanged.
     """
-    before, agreed = activations(head, states)[-1].argmax(1), c2(read).argmax(1)
+    before, agreed = interchange.activations(head, states)[-1].argmax(1), c2(read).argmax(1)
     agreeing = (before == agreed).nonzero()[:, 0].tolist()
     changed = followed = 0
-    for layer in range(1, len(layer_sizes(head))):
-        neurons = torch.tensor(random_neurons(layer_sizes(head)[layer], 0))
+    for layer in range(1, len(interchange.layer_sizes(head))):
+        neurons = torch.tensor(interchange_check.random_neurons(interchange.layer_sizes(head)[layer], 0))
         for base in agreeing:
             after, other = (
-                run_with_exchange(part, given[base].expand_as(given), given, layer, neurons).argmax(1)
+                interchange.run_with_exchange(part, given[base].expand_as(given), given, layer, neurons).argmax(1)
                 for part, given in ((head, states), (c2, read))
             )
             moved = after != before[base]
@@ -159,7 +161,7 @@ def run_narrator(narrator: Narrator, data: CounterfactualItems, seed: int) -> Na
 
 def likeliest_sentences(narrator: Narrator, data: CounterfactualItems) -> NarratorRun:
     """The sentences alone."""
-    ids = [row for batch in stack_inputs(data.items).split(BATCH) for row in generate(narrator, batch)]
+    ids = [row for batch in stack_inputs(data.items).split(BATCH) for row in generation.generate(narrator, batch)]
     return NarratorRun(tuple(narrator.language.text(row) for row in ids), (), (), (), ())
 
 
@@ -168,28 +170,30 @@ def _classes(narrator: Narrator, read: Tensor | None) -> tuple[int, ...]:
     return () if read is None else tuple(narrator.c2(read).argmax(1).tolist())
 
 
-def _likeliest(narrator: Narrator, inputs: NarratorInput) -> tuple[list[list[int]], Tensor | None]:
+def _likeliest(narrator: Narrator, inputs: narrator_input.NarratorInput) -> tuple[list[list[int]], Tensor | None]:
     """The likeliest sentences as ids, and F(c), (n, d); None without C2."""
     sentences: list[list[int]] = []
     read: list[Tensor] = []
     for batch in inputs.split(BATCH):
-        generated = generate(narrator, batch)
+        generated = generation.generate(narrator, batch)
         sentences += generated
         if narrator.has_reader:
-            read.append(reading(narrator, batch, generated))
+            read.append(reconstruction.reading(narrator, batch, generated))
     return sentences, torch.cat(read) if read else None
 
 
-def _votes(narrator: Narrator, inputs: NarratorInput, labels: Sequence[str], seed: int) -> tuple[int, ...]:
+def _votes(
+    narrator: Narrator, inputs: narrator_input.NarratorInput, labels: Sequence[str], seed: int
+) -> tuple[int, ...]:
     by_temperature: list[list[int]] = []
     for number, temperature in enumerate(TEMPERATURES):
         classes: list[int] = []
         for part, batch in enumerate(inputs.split(BATCH)):
-            for ids in generate(narrator, batch, temperature=temperature, seed=seed + 10 * part + number):
+            for ids in generation.generate(narrator, batch, temperature=temperature, seed=seed + 10 * part + number):
                 stated = stated_class(narrator.language.text(ids), labels)
-                classes.append(NONE if stated is None else stated)
+                classes.append(text_metrics.NONE if stated is None else stated)
         by_temperature.append(classes)
-    return tuple(voted(classes) for classes in zip(*by_temperature, strict=True))
+    return tuple(text_metrics.voted(classes) for classes in zip(*by_temperature, strict=True))
 
 
 RANDOM, COPY, GIVEN = "random_training_sentence", "copied_input", "given_reason"

@@ -34,19 +34,13 @@ from explainers.comparison.runner import estimates, failure
 from explainers.datasets.example import Example
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import ExplanationError
-from explainers.evaluation.explain_batch import SetPlan, row_seed
-from explainers.evaluation.names import SANITY_RECORDS
-from explainers.evaluation.record_file import Record, appending, resume_records
+from explainers.evaluation import explain_batch, names, record_file
 from explainers.methods.registry import METHODS, MethodSpec, select
-from explainers.metrics.agreement import spearman
+from explainers.metrics import agreement, erasure, faithfulness
 from explainers.metrics.chance import evidence
-from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.faithfulness import decisive_metrics, measured
-from explainers.models.altered import noisy_copies, planted_copy, randomisation_steps, randomised_copies
-from explainers.models.calls import Meter, PredictionCache
+from explainers.models import altered, calls, worker_processes
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.worker_processes import map_in_processes
 from explainers.results.decision import Decision
 from explainers.results.events import ranking
 
@@ -67,7 +61,7 @@ class SanityPlan:
     """What is checked: the methods and settings of an evaluation; explanations of random weights are averaged over
     `smooth` noisy copies, or not for 0."""
 
-    plan: SetPlan
+    plan: explain_batch.SetPlan
     smooth: int = 0
 
     @property
@@ -79,12 +73,14 @@ class SanityPlan:
 def steps_of(model: FrozenModel) -> list[str]:
     """Return what becomes random in each step; nothing for a model without weights."""
     try:
-        return randomisation_steps(model)
+        return altered.randomisation_steps(model)
     except ExplanationError:
         return []
 
 
-def checked_rows(model: FrozenModel, plan: SetPlan, rows: Sequence[InputRow], n: int) -> tuple[InputRow, ...]:
+def checked_rows(
+    model: FrozenModel, plan: explain_batch.SetPlan, rows: Sequence[InputRow], n: int
+) -> tuple[InputRow, ...]:
     """Return `n` rows with enough units, chosen by seed and ids, in their order; where there are none, the first
     choices, whose records say so."""
     order = sorted(rows, key=lambda row: hashlib.sha256(f"sanity {plan.settings.seed}:{row.id}".encode()).digest())
@@ -106,26 +102,31 @@ def run_checks(
 ) -> Iterator[int]:
     """Check the rows that have no record in the folder yet, and those that failed; yield how many are done. `about`
     says where the rows are from."""
-    path = out / SANITY_RECORDS
+    path = out / names.SANITY_RECORDS
     head, ids = {**about, "plan": plan.plan.as_dict(model), "smooth": plan.smooth}, {row.id for row in rows}
-    done = {record["id"] for record in resume_records(path, head, lambda record: "failed" not in record)} & ids
+    done = {
+        record["id"] for record in record_file.resume_records(path, head, lambda record: "failed" not in record)
+    } & ids
     missing = [row for row in rows if row.id not in done]
 
-    def work(number: int) -> Record:
+    def work(number: int) -> record_file.Record:
         return check_row(model, plan, missing[number])
 
     yield len(done)
-    with appending(path) as append, closing(map_in_processes(work, len(missing), processes)) as records:
+    with (
+        record_file.appending(path) as append,
+        closing(worker_processes.map_in_processes(work, len(missing), processes)) as records,
+    ):
         for number, record in enumerate(records, start=1):
             append(record)
             yield len(done) + number
 
 
-def check_row(model: FrozenModel, plan: SanityPlan, row: InputRow) -> Record:
+def check_row(model: FrozenModel, plan: SanityPlan, row: InputRow) -> record_file.Record:
     """Return the record of one row."""
-    model = model.pooled(PredictionCache())
+    model = model.pooled(calls.PredictionCache())
     try:
-        settings = replace(plan.plan.settings, seed=row_seed(plan.plan.settings.seed, row.id))
+        settings = replace(plan.plan.settings, seed=explain_batch.row_seed(plan.plan.settings.seed, row.id))
         decision, probabilities = decide(model, plan.plan.example(row), settings=settings)
         if len(decision.encoding.units) < FEWEST_UNITS:
             raise ExplanationError(f"The input has fewer than {FEWEST_UNITS} units, whose ranks say next to nothing.")
@@ -139,7 +140,7 @@ def check_row(model: FrozenModel, plan: SanityPlan, row: InputRow) -> Record:
         "planted": lambda reasons: checked.planted(plan.plan.example(row), reasons),
         "reverse": checked.reverse,
     }
-    record: Record = {"id": row.id, "device": decision.card.device, "reasons": {}}
+    record: record_file.Record = {"id": row.id, "device": decision.card.device, "reasons": {}}
     for check, run in checks.items():
         reasons: Reasons = {}
         try:
@@ -176,10 +177,10 @@ class _Row:
         seed, chance = self.decision.settings.seed, chance_rho(len(self.decision.encoding.units))
         own = self._mean_scores(self.model, smooth, reasons) if smooth else self.scores
         values: dict[str, list[float]] = {method: [] for method in own}
-        for copy in randomised_copies(self.model, seed):
+        for copy in altered.randomised_copies(self.model, seed):
             scores = self._mean_scores(copy, smooth, reasons)
             for method in own.keys() & scores.keys():
-                values[method].append(abs(spearman(own[method], scores[method])) - chance)
+                values[method].append(abs(agreement.spearman(own[method], scores[method])) - chance)
         return {method: row for method, row in values.items() if method not in reasons}
 
     def seed(self, reasons: Reasons) -> dict[str, float]:
@@ -198,19 +199,23 @@ class _Row:
         encoding, unit, position = self._with_planted_word(example)
         able = [spec for spec in self.specs if not spec.learns and spec.group != "Attention"]
         reasons |= {spec.id: INSIDE.format(spec.name) for spec in self.specs if spec not in able}
-        copy = planted_copy(self.model, encoding, position, self._runner_up)
+        copy = altered.planted_copy(self.model, encoding, position, self._runner_up)
         scores = self._scores(copy, replace(self.decision, encoding=encoding, label=self._runner_up), able, reasons)
         reasons |= {spec.id: CONSTANT.format(spec.name) for spec in able if _is_constant(scores.get(spec.id))}
         return {method: int(np.argmax(values) == unit) for method, values in scores.items() if method not in reasons}
 
     def reverse(self, reasons: Reasons) -> dict[str, int]:
         reasons |= self.failures
-        answers = MaskedPredictor(self.model, self.decision.encoding, self.decision.settings.erasure)
+        answers = erasure.MaskedPredictor(self.model, self.decision.encoding, self.decision.settings.erasure)
 
         def evidence_of(order: Sequence[int]) -> float:
             scores = np.empty(len(order))
             scores[list(order)] = np.arange(len(order), 0, -1)
-            return evidence(measured(answers, tuple(scores.tolist()), self.decision.label, decisive_metrics()))
+            return evidence(
+                faithfulness.measured(
+                    answers, tuple(scores.tolist()), self.decision.label, faithfulness.decisive_metrics()
+                )
+            )
 
         gains = {}
         for method, scores in self.scores.items():
@@ -229,7 +234,7 @@ class _Row:
         """Return ρ of the explanations of another decision with the first ones."""
         reasons |= self.failures
         scores = self._scores(self.model, decision, specs, reasons)
-        return {method: spearman(self.scores[method], values) for method, values in scores.items()}
+        return {method: agreement.spearman(self.scores[method], values) for method, values in scores.items()}
 
     def _scores(
         self, model: FrozenModel, decision: Decision, specs: Sequence[MethodSpec], reasons: Reasons
@@ -238,7 +243,7 @@ class _Row:
         scores = {}
         for spec in specs:
             try:
-                *_, last = estimates(spec, model, decision, Meter())
+                *_, last = estimates(spec, model, decision, calls.Meter())
                 scores[spec.id] = last.scores
             except Exception as error:  # the other methods stand
                 reasons[spec.id] = failure(spec.id, error).reason
@@ -246,7 +251,7 @@ class _Row:
 
     def _mean_scores(self, model: FrozenModel, smooth: int, reasons: Reasons) -> dict[str, Scores]:
         """Return the scores, each method's averaged over noisy copies after every map is scaled to length 1."""
-        copies = noisy_copies(model, smooth, self.decision.settings.seed) if smooth else (model,)
+        copies = altered.noisy_copies(model, smooth, self.decision.settings.seed) if smooth else (model,)
         by_copy = [self._scores(copy, self.decision, self.explained, reasons) for copy in copies]
         return {method: _mean([scores[method] for scores in by_copy]) for method in by_copy[0] if method not in reasons}
 
@@ -273,7 +278,7 @@ class _Row:
         raise ExplanationError("No word that could be planted is one token of this model and new in the text.")
 
 
-def _units(model: FrozenModel, plan: SetPlan, row: InputRow) -> int:
+def _units(model: FrozenModel, plan: explain_batch.SetPlan, row: InputRow) -> int:
     try:
         return len(encode_units(model, plan.example(row), plan.settings).units)
     except ExplanationError:

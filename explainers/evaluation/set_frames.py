@@ -14,8 +14,7 @@ from typing import Any
 import pandas as pd
 
 from explainers.evaluation.record_file import Record
-from explainers.metrics.chance import evidence
-from explainers.metrics.plausibility import PLAUSIBILITY
+from explainers.metrics import chance, plausibility
 
 EVIDENCE = "evidence"
 ROW_TYPES = {
@@ -64,7 +63,7 @@ def plausibility_column(metric: str) -> str:
     return f"plausibility_{metric}"
 
 
-PLAUSIBILITY_COLUMNS = tuple(plausibility_column(metric.id) for metric in PLAUSIBILITY)
+PLAUSIBILITY_COLUMNS = tuple(plausibility_column(metric.id) for metric in plausibility.PLAUSIBILITY)
 
 
 def without_lists(frame: pd.DataFrame) -> pd.DataFrame:
@@ -101,6 +100,6 @@ def _values(metrics: Mapping[str, Mapping[str, float | None]]) -> dict[str, floa
     values = {}
     for operator, by_metric in metrics.items():
         defined = {metric: math.nan if value is None else value for metric, value in by_metric.items()}
-        values[metric_column(EVIDENCE, operator)] = evidence(defined)
+        values[metric_column(EVIDENCE, operator)] = chance.evidence(defined)
         values |= {metric_column(metric, operator): value for metric, value in defined.items()}
     return values

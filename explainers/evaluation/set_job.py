@@ -18,19 +18,12 @@ import torch
 
 from explainers.datasets.labelled_rows import InputRow, ReadRows, read_file
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.evaluation.eraser_rows import eraser_part
+from explainers.evaluation import eraser_rows, measurement, names, record_file, sanity_summary, set_frames, shards
 from explainers.evaluation.explain_batch import SetPlan
-from explainers.evaluation.measurement import precision_counts
-from explainers.evaluation.names import SANITY_RECORDS
-from explainers.evaluation.record_file import Record, read_records
-from explainers.evaluation.sanity_summary import sanity_frame
-from explainers.evaluation.set_frames import method_frame, row_frame
 from explainers.evaluation.set_spec import ERASER, LOCAL, WHOLE, SetSpec, offered_methods, parse_shard
-from explainers.evaluation.shards import Engine, StoredSet, merge, run_shard
 from explainers.methods.registry import check_applicable, select
-from explainers.models.catalog import load
+from explainers.models import catalog, worker_processes
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.worker_processes import check_processes
 from explainers.results.manifest import strict_json
 from explainers.training.artifacts import check_fitted
 
@@ -46,9 +39,9 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     """
     spec.check()
     shard = parse_shard(spec.shard)
-    model = load(spec.model, device=spec.device, precision=spec.precision)
+    model = catalog.load(spec.model, device=spec.device, precision=spec.precision)
     if spec.engine == LOCAL:
-        check_processes(spec.processes, model.device)
+        worker_processes.check_processes(spec.processes, model.device)
     read = read_data(spec, model)
     rows = read.rows
     if read.split:
@@ -60,13 +53,13 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     started, first = time.monotonic(), 0
     about, own = _about(spec, read, plan), len(shard.of(rows))
     engine = None if spec.engine == LOCAL else _ray_engine(spec, model, plan)
-    for number, done in enumerate(run_shard(model, plan, rows, about, out, shard, spec.processes, engine)):
+    for number, done in enumerate(shards.run_shard(model, plan, rows, about, out, shard, spec.processes, engine)):
         first = done if number == 0 else first
         seconds = time.monotonic() - started
         left = seconds / (done - first) * (own - done) if done > first else None
         progress(f"{done} of {own} inputs, {seconds:.0f} s" + (f", about {left:.0f} s left" if left else ""))
     if spec.shard == WHOLE:
-        manifest = write_set(merge(out), out)
+        manifest = write_set(shards.merge(out), out)
         return _with_checks(spec, model, rows, about, progress) if spec.checked else manifest
     return {"shard": spec.shard, "inputs": own, "file": shard.file}
 
@@ -85,12 +78,12 @@ def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
     if spec.columns.image and not model.multimodal:
         raise DataUnavailable(f"{model.name} reads no images. Omit their column or choose a multimodal model.")
     if spec.format == ERASER:
-        part = eraser_part(path, spec.name or path.name, spec.split)
+        part = eraser_rows.eraser_part(path, spec.name or path.name, spec.split)
         return part.rows(model.labels, model.input_names, spec.columns.classes, spec.most, spec.seed)
     return read_file(path, spec.columns, model.labels, model.input_names, spec.most, spec.seed)
 
 
-def _ray_engine(spec: SetSpec, model: FrozenModel, plan: SetPlan) -> Engine:
+def _ray_engine(spec: SetSpec, model: FrozenModel, plan: SetPlan) -> shards.Engine:
     from explainers.evaluation.ray_engine import check_reachable, explain_with_ray
 
     if not (Path(spec.out) / parse_shard(spec.shard).file).exists():
@@ -116,13 +109,13 @@ def _with_checks(
     plan = plan_of(replace(spec, thorough=True), model, rows)
     out, chosen = Path(spec.out), checked_rows(model, plan, rows, spec.checked)
     processes = 1 if spec.address else spec.processes  # those of a cluster are not of this machine
-    check_processes(processes, model.device)
+    worker_processes.check_processes(processes, model.device)
     for done in run_checks(model, SanityPlan(plan, spec.smooth), chosen, about["data"], out, processes):
         progress(f"sanity checks: {done} of {len(chosen)} inputs")
     ids = {row.id for row in chosen}
-    records = [record for record in read_records(out / SANITY_RECORDS) if record["id"] in ids]
-    frame, devices = sanity_frame(records, steps_of(model)), devices_of(records)
-    return write_set(merge(out), out, frame, spec.shell_command(), devices)
+    records = [record for record in record_file.read_records(out / names.SANITY_RECORDS) if record["id"] in ids]
+    frame, devices = sanity_summary.sanity_frame(records, steps_of(model)), devices_of(records)
+    return write_set(shards.merge(out), out, frame, spec.shell_command(), devices)
 
 
 def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetPlan:
@@ -143,13 +136,13 @@ def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetP
     return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings, images, spec.thorough)
 
 
-def devices_of(records: Iterable[Record]) -> set[str]:
+def devices_of(records: Iterable[record_file.Record]) -> set[str]:
     """Return the names of the devices on which the rows were explained."""
     return {record["device"] for record in records if "device" in record}
 
 
 def write_set(
-    stored: StoredSet,
+    stored: shards.StoredSet,
     out: Path,
     sanity: pd.DataFrame | None = None,
     command: str = "",
@@ -170,7 +163,9 @@ def write_set(
         **({"command": command} if command else {}),
         "inputs": len(rows),
         "devices": sorted(devices_of(stored.records).union(checked_on)),
-        "precisions": precision_counts((r["id"], r["precision"]) for r in stored.records if "precision" in r),
+        "precisions": measurement.precision_counts(
+            (r["id"], r["precision"]) for r in stored.records if "precision" in r
+        ),
         "failed": int((rows["status"] == "failed").sum()),
         "files": {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in frames},
     }
@@ -180,10 +175,12 @@ def write_set(
     return manifest
 
 
-def frames_of(stored: StoredSet) -> tuple[pd.DataFrame, pd.DataFrame]:
+def frames_of(stored: shards.StoredSet) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows, and the rows by method, of a set or of the part of it that is there."""
     plan = stored.about["plan"]
-    return row_frame(stored.records, plan["labels"]), method_frame(stored.records, plan["metrics"], plan["operators"])
+    return set_frames.row_frame(stored.records, plan["labels"]), set_frames.method_frame(
+        stored.records, plan["metrics"], plan["operators"]
+    )
 
 
 def read_set(out: Path) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
@@ -199,9 +196,9 @@ def read_sanity(out: Path) -> pd.DataFrame:
     """Return what the sanity checks of a finished set found; without rows where its manifest names none."""
     try:
         named = SANITY_FILE in json.loads((out / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
-        return pd.read_parquet(out / SANITY_FILE) if named else sanity_frame([], [])
+        return pd.read_parquet(out / SANITY_FILE) if named else sanity_summary.sanity_frame([], [])
     except OSError:
-        return sanity_frame([], [])
+        return sanity_summary.sanity_frame([], [])
 
 
 def _about(spec: SetSpec, read: ReadRows, plan: SetPlan) -> dict[str, Any]:

@@ -14,15 +14,14 @@ from typing import Any
 
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import DataUnavailable, ExplanationError
+from explainers.evaluation import record_file, set_spec
 from explainers.evaluation.explain_batch import SetPlan, explain_batch
-from explainers.evaluation.record_file import Record, appending, read_signed, resume_records
-from explainers.evaluation.set_spec import Shard
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.worker_processes import map_in_processes
 
 PART = re.compile(r"part-(\d+)-of-(\d+)\.jsonl")
 LISTED = 5  # ids in a sentence
-Engine = Callable[[Sequence[InputRow]], Generator[list[Record]]]  # the records of the rows, in any order
+Engine = Callable[[Sequence[InputRow]], Generator[list[record_file.Record]]]  # the records of the rows, in any order
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class StoredSet:
     """All parts of a set: what decides the numbers (`about`), and a record per row, in the order of the data."""
 
     about: dict[str, Any]
-    records: list[Record]
+    records: list[record_file.Record]
 
 
 def run_shard(
@@ -39,7 +38,7 @@ def run_shard(
     rows: Sequence[InputRow],
     about: Mapping[str, Any],
     out: Path,
-    shard: Shard | None = None,
+    shard: set_spec.Shard | None = None,
     processes: int = 1,
     engine: Engine | None = None,
 ) -> Iterator[int]:
@@ -48,19 +47,19 @@ def run_shard(
     `about` says where the rows are from. With an `engine` that one explains them, instead of `processes` of this
     machine. Raises `ExplanationError` if the folder has records of another set or plan.
     """
-    shard = shard or Shard()
+    shard = shard or set_spec.Shard()
     own = shard.of(rows)
     path = out / shard.file
     head = {**about, "plan": plan.as_dict(model), "rows": len(rows), "ids": [row.id for row in own]}
-    done = {record["id"] for record in resume_records(path, head, lambda record: "failed" not in record)}
+    done = {record["id"] for record in record_file.resume_records(path, head, lambda record: "failed" not in record)}
     missing = [row for row in own if row.id not in done]
 
-    def work(number: int) -> list[Record]:
+    def work(number: int) -> list[record_file.Record]:
         return list(explain_batch(model, plan, missing[number : number + 1]))
 
     yield len(done)
     explained = engine(missing) if engine else map_in_processes(work, len(missing), processes)
-    with appending(path) as append, closing(explained) as batches:
+    with record_file.appending(path) as append, closing(explained) as batches:
         for number, records in enumerate(batches, start=1):
             for record in records:
                 append(record)
@@ -82,7 +81,7 @@ def merge(out: Path) -> StoredSet:
                 f"Parts {first} and {number} in {out} belong to different sets, models or settings. "
                 "Explain all parts with the same options."
             )
-    records: dict[str, Record] = {}
+    records: dict[str, record_file.Record] = {}
     for number, (head, lines) in sorted(parts.items()):
         for record in lines:
             if record["id"] in records:
@@ -101,7 +100,7 @@ def merge(out: Path) -> StoredSet:
     return StoredSet({**_common(heads[first]), "ids": ids}, [records[id] for id in ids])
 
 
-def _parts(out: Path) -> dict[int, tuple[Record, list[Record]]]:
+def _parts(out: Path) -> dict[int, tuple[record_file.Record, list[record_file.Record]]]:
     """Return signature and records of every part by its number. Raises `ExplanationError` if one is missing."""
     matches = [(match, path) for path in sorted(out.glob("part-*")) if (match := PART.fullmatch(path.name))]
     found = {(int(match[1]), int(match[2])): path for match, path in matches}
@@ -116,9 +115,10 @@ def _parts(out: Path) -> dict[int, tuple[Record, list[Record]]]:
     if missing:
         raise ExplanationError(
             f"{_listed([f'{number}/{count}' for number in missing])} {'is' if len(missing) == 1 else 'are'} missing in "
-            f"{out}. Explain with --shard {missing[0]}/{count}, or copy the file {Shard(missing[0], count).file} there."
+            f"{out}. Explain with --shard {missing[0]}/{count}, or copy the file "
+            f"{set_spec.Shard(missing[0], count).file} there."
         )
-    return {number: read_signed(path) for (number, _), path in found.items()}
+    return {number: record_file.read_signed(path) for (number, _), path in found.items()}
 
 
 def _common(head: Mapping[str, Any]) -> dict[str, Any]:

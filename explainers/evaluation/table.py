@@ -13,9 +13,7 @@ import pandas as pd
 
 from explainers.evaluation.names import AVGSEN, RANDOM
 from explainers.evaluation.record_file import Record
-from explainers.metrics.bootstrap import Interval, mean_interval
-from explainers.metrics.faithfulness import METRICS
-from explainers.metrics.plausibility import EVIDENCE_METRICS
+from explainers.metrics import bootstrap, faithfulness, plausibility
 from explainers.metrics.spec import MetricSpec
 
 Row = dict[str, Any]
@@ -40,7 +38,7 @@ def summary_rows(records: Sequence[Record]) -> list[Row]:
 
 def paired_difference(
     records: Sequence[Record], one: str, other: str, metric: MetricSpec, erasure: str
-) -> Interval | None:
+) -> bootstrap.Interval | None:
     """How much better `one` is than `other`, paired by input; None if they have no input in common."""
     by_method = _by_method(records)
     first, second = (_values(by_method.get(method, {}), erasure, metric.id) for method in (one, other))
@@ -60,14 +58,14 @@ def _by_method(records: Sequence[Record]) -> dict[str, dict[int, Record]]:
 def _row(method: str, erasure: str, mine: Mapping[int, Record], random: Mapping[int, Record]) -> Row:
     row: Row = {"method": method, "erasure": erasure, "texts": len(mine)}
     reference = {} if method == RANDOM else random
-    for metric in METRICS:
+    for metric in faithfulness.METRICS:
         control = _values(reference, erasure, metric.id)
         row |= _with_gain(metric.id, _values(mine, erasure, metric.id), control, metric.sign)
     for name in ("seconds", "calls", AVGSEN):
         values = {number: record[name] for number, record in mine.items() if name in record}
         if values:
             row[name] = vars(_interval(values)) if name == AVGSEN else float(np.mean(list(values.values())))
-    for name in EVIDENCE_METRICS:
+    for name in plausibility.EVIDENCE_METRICS:
         row |= _with_gain(name, _evidence_values(mine, name), _evidence_values(reference, name), sign=1)
     return row
 
@@ -95,8 +93,8 @@ def _gains(values: Values, control: Values, sign: int) -> Values:
     return {number: sign * (value - control[number]) for number, value in values.items() if number in control}
 
 
-def _interval(values: Values) -> Interval:
-    return mean_interval(np.asarray(list(values.values()), dtype=float))
+def _interval(values: Values) -> bootstrap.Interval:
+    return bootstrap.mean_interval(np.asarray(list(values.values()), dtype=float))
 
 
 def summary_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -26,17 +26,14 @@ import numpy as np
 from explainers.comparison.decision import card_of, encode_units
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.evaluation.measurement import final_attribution
-from explainers.evaluation.narrator_metrics import interval
+from explainers.evaluation import measurement, narrator_metrics
 from explainers.evaluation.narrators import NarratorRun
 from explainers.methods.registry import method_spec
-from explainers.metrics.bootstrap import item_weights
-from explainers.metrics.erasure import units_of_kind
+from explainers.metrics import bootstrap, erasure
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.narrative.content_words import content
+from explainers.narrative import content_words, text_metrics
 from explainers.narrative.narrate import mentions
-from explainers.narrative.text_metrics import Floats
 from explainers.results.decision import Decision, Settings
 from explainers.results.events import Attribution, ranking
 
@@ -69,14 +66,14 @@ def judged(attribution: Attribution, named: Mapping[str, Sequence[Units]]) -> Wo
 
 def top_words(attribution: Attribution) -> Units:
     """The ⌈20 %⌉ of all words with the highest scores; none without words."""
-    words = units_of_kind(attribution.encoding, "word")
+    words = erasure.units_of_kind(attribution.encoding, "word")
     order = ranking(tuple(attribution.scores[word] for word in words))
     return frozenset(words[place] for place in order[: math.ceil(len(words) / ONE_IN)])
 
 
 def content_units(encoding: Encoding) -> Units:
-    words = units_of_kind(encoding, "word")
-    return frozenset(word for word in words if content(encoding.units[word].text))
+    words = erasure.units_of_kind(encoding, "word")
+    return frozenset(word for word in words if content_words.content(encoding.units[word].text))
 
 
 def overlap(named: Units, top: Units) -> float:
@@ -88,7 +85,7 @@ def f1(hits: int, named: int, top: int) -> float:
     return 2 * hits / max(named + top, 1)
 
 
-def points(overlaps: Sequence[float]) -> Floats:
+def points(overlaps: Sequence[float]) -> text_metrics.Floats:
     """The points of each of k narrators, 0 … k - 1."""
     return np.array([points_against(overlap, overlaps) - 0.5 for overlap in overlaps])  # each equals itself
 
@@ -148,7 +145,7 @@ def run_tournament(
             for method, mine in runs.items()
         }
         for judge, judgements in by_judge.items():
-            judgements.append(judged(final_attribution(method_spec(judge), model, decision), named))
+            judgements.append(judged(measurement.final_attribution(method_spec(judge), model, decision), named))
     progress(f"tournament: {len(inputs)} inputs in {time.monotonic() - started:.0f} s")
     tables = [
         {"judge": judge, "narrators": name, **standings(judgements, narrators)}
@@ -179,7 +176,7 @@ def standings(judgements: Sequence[WordJudgement], narrators: Sequence[str]) -> 
         overlaps[:, column] = np.mean(by_seed, axis=0)
         tied += [len(set(shares)) == 1 for shares in by_seed]
     columns = {"points": won, "chance": chance, "above_chance": won - chance, "overlap": overlaps}
-    weights = item_weights(len(judgements))
+    weights = bootstrap.item_weights(len(judgements))
     return {
         "tied": float(np.mean(tied)),
         "rows": [
@@ -189,8 +186,8 @@ def standings(judgements: Sequence[WordJudgement], narrators: Sequence[str]) -> 
     }
 
 
-def _mean(values: Floats, weights: Floats) -> dict[str, float]:
-    return interval(weights @ values / weights.sum(1))
+def _mean(values: text_metrics.Floats, weights: text_metrics.Floats) -> dict[str, float]:
+    return narrator_metrics.interval(weights @ values / weights.sum(1))
 
 
 def _chance(judgement: WordJudgement, narrators: Sequence[str], method: str) -> float:

@@ -23,17 +23,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.learned import recipe
+from explainers.learned import fitting_loop, recipe, specs
 from explainers.learned.batches import Batch, StatesRead
-from explainers.learned.fitting_loop import gain
-from explainers.learned.specs import AML, FAML
 from explainers.metrics import faithfulness
 from explainers.metrics.erasure import MaskedPredictor
-from explainers.models import internals
+from explainers.models import internals, optimisation
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.inputs.padded_batch import PaddedBatch
-from explainers.models.optimisation import adapted, trainable
 from explainers.results.events import Attribution, floats
 from explainers.training.spec import validated
 
@@ -55,7 +52,7 @@ class AttributionModel(nn.Module):
         super().__init__()
         d, e = internals.hidden_size(model), internals.word_embedding_size(model)
         self.rank = rank
-        self.encoder = adapted(model.base, rank) if rank else trainable(model.base)
+        self.encoder = optimisation.adapted(model.base, rank) if rank else optimisation.trainable(model.base)
         tables = (name for name, part in self.encoder.named_modules() if isinstance(part, nn.Embedding))
         self.tables = frozenset(f"encoder.{name}" for name in tables)
         self.prediction = nn.Parameter(torch.randn(len(model.labels) + 1, e) * 0.02)  # z_1 … z_C, and last z_0
@@ -210,7 +207,7 @@ class Aml:
     learning_rate: recipe.LearningRate = 1e-3
     weight_decay: recipe.WeightDecay = 0.01
     seed: recipe.Seed = 0
-    method: ClassVar[str] = AML.id
+    method: ClassVar[str] = specs.AML.id
     distribution: ClassVar[bool] = False
 
     def rate(self, done: float) -> float:
@@ -325,7 +322,7 @@ class FineTunedAml:
         in groups."""
         settings, start = recipe.load_learned(model, Aml, Aml.method, self.variant)
         metric: recipe.Select = settings.select if settings.select in ("comp", "suff") else "difference"
-        name = f"{FAML.id}:{self.variant}" if self.variant else FAML.id
+        name = f"{specs.FAML.id}:{self.variant}" if self.variant else specs.FAML.id
         start = cast(Attributor, start)
         module = copy.deepcopy(start, {id(tensor): tensor for tensor in shared_tensors(start)})
         trained = [weight for name, weight in module.named_parameters() if module.is_fine_tuned(name)]
@@ -346,11 +343,11 @@ class FineTunedAml:
                     metrics = faithfulness.measured(
                         answers, candidate, int(batch.predicted[0]), faithfulness.decisive_metrics()
                     )
-                    if gain(metric, metrics) > best_gain:
-                        best, best_gain = candidate, gain(metric, metrics)
+                    if fitting_loop.gain(metric, metrics) > best_gain:
+                        best, best_gain = candidate, fitting_loop.gain(metric, metrics)
                 unmeasured.clear()
             stage: Literal["estimate", "final"] = "final" if step == self.steps else "estimate"
-            yield Attribution(name, encoding, label, best, signed=FAML.signed, samples=step, stage=stage)
+            yield Attribution(name, encoding, label, best, signed=specs.FAML.signed, samples=step, stage=stage)
 
     def _maps(
         self, settings: Aml, module: Attributor, trained: list[nn.Parameter], model: FrozenModel, batch: Batch

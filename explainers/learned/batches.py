@@ -16,9 +16,8 @@ from torch.nn.utils.rnn import pad_sequence
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs import padded_batch, requirements
 from explainers.models.inputs.encoding import Encoding, UnitKind
-from explainers.models.inputs.padded_batch import PaddedBatch
-from explainers.models.inputs.requirements import check_text_count
 from explainers.models.internals import Internals, forward_with_internals
 
 ROOM = 1 << 30  # bytes, for all texts of a training together
@@ -35,7 +34,7 @@ class LearningExample:
 
 @dataclass(frozen=True)
 class Batch:
-    inputs: PaddedBatch
+    inputs: padded_batch.PaddedBatch
     probabilities: Tensor  # (B, C): the frozen model's, of the whole texts
     internals: Internals | None = None  # of the whole texts, if they are computed already
     done: float = 0.0  # the share of the training's steps that are made
@@ -60,7 +59,7 @@ class Batch:
 def encode_for_learning(model: FrozenModel, texts: Sequence[Example], unit: UnitKind = "word") -> list[LearningExample]:
     """The texts with at least one unit, in their order, with the model's probabilities."""
     for text in texts:
-        check_text_count(model.name, model.input_names, text)
+        requirements.check_text_count(model.name, model.input_names, text)
     encodings = [model.encode(Example(text.text, text.pair, image=text.image), unit) for text in texts]
     readable = sorted((encoding for encoding in encodings if encoding.units), key=lambda encoding: len(encoding.ids))
     if len(readable) < 2:

@@ -23,9 +23,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.learned import recipe
+from explainers.learned import recipe, specs
 from explainers.learned.batches import Batch, StatesRead
-from explainers.learned.specs import CIEM
 from explainers.models import internals
 from explainers.models.encoder_decoder import EncoderBase
 from explainers.models.frozen_model import FrozenModel
@@ -136,7 +135,7 @@ class Ciem:
     learning_rate: recipe.LearningRate = 5e-4  # the paper: 2e-4 for 10 epochs of larger sets
     weight_decay: recipe.WeightDecay = 0.0
     seed: recipe.Seed = 0
-    method: ClassVar[str] = CIEM.id
+    method: ClassVar[str] = specs.CIEM.id
     distribution: ClassVar[bool] = False
 
     def rate(self, done: float) -> float:

@@ -20,9 +20,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from explainers.learned import recipe
-from explainers.learned.batches import Batch, StatesRead
-from explainers.learned.specs import CIMI
+from explainers.learned import batches, recipe, specs
 from explainers.models import internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
@@ -110,20 +108,20 @@ class Cimi:
     learning_rate: recipe.LearningRate = 3e-3  # the authors' code: 1e-3 for 50 to 100 epochs
     weight_decay: recipe.WeightDecay = 0.0
     seed: recipe.Seed = 0
-    method: ClassVar[str] = CIMI.id
+    method: ClassVar[str] = specs.CIMI.id
     distribution: ClassVar[bool] = False
 
     def rate(self, done: float) -> float:
         return 1 - done
 
-    def reads(self, model: FrozenModel) -> StatesRead:
-        return StatesRead(frozenset({0, internals.layer_count(model)}), standardised=model.last_token)
+    def reads(self, model: FrozenModel) -> batches.StatesRead:
+        return batches.StatesRead(frozenset({0, internals.layer_count(model)}), standardised=model.last_token)
 
     def module(self, model: FrozenModel) -> Decoder:
         return Decoder(internals.hidden_size(model), self.hidden)
 
     def terms(
-        self, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
+        self, module: nn.Module, model: FrozenModel, batch: batches.Batch, generator: torch.Generator
     ) -> dict[str, Tensor]:
         inputs, rows, internals = batch.inputs, batch.inputs.rows, batch.internals_of(model)
         v, states = internals.hidden[0], internals.hidden[-1]  # (B, L, d) each
@@ -142,7 +140,7 @@ class Cimi:
         total = total + self.sparsity * share if self.sparsity else total
         return {"total": total, "L_s": l_s, "L_i": l_i, "L_p": l_p, "mean mask": share}
 
-    def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
+    def scores(self, module: nn.Module, model: FrozenModel, batch: batches.Batch) -> Tensor:
         internals = batch.internals_of(model)
         return self._units(batch.inputs, self._decoded(module, model, internals.hidden[0], internals.hidden[-1]))
 

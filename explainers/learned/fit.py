@@ -19,19 +19,12 @@ from explainers.datasets.example import Example
 from explainers.datasets.images.sets import ImageFiles
 from explainers.datasets.user_texts import logged, read_texts
 from explainers.errors import DataUnavailable
+from explainers.learned import fitting_loop, recipes
 from explainers.learned.batches import ROOM, KeptStates, LearningExample, batch, encode_for_learning
-from explainers.learned.fitting_loop import explained, fit, gain_of, per_text
 from explainers.learned.recipe import Recipe, Select, states_read
-from explainers.learned.recipes import SHIPPED, recipe_of
-from explainers.models.batching import memory_errors
-from explainers.models.bundle_cards import input_names_of_bundle
-from explainers.models.calls import Meter
-from explainers.models.catalog import fingerprint
+from explainers.models import batching, bundle_cards, calls, catalog, internals, optimisation
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.internals import passes_in
-from explainers.models.optimisation import optimiser_step
-from explainers.training.artifacts import own_folder, write_artifact
-from explainers.training.loop import CHECKPOINT
+from explainers.training import artifacts, loop
 from explainers.training.spec import FitSpec
 
 FEWEST = 20
@@ -48,8 +41,8 @@ JUDGED = 2  # texts whose metrics are timed
 def recipe_for(spec: FitSpec) -> Recipe:
     """The settings of the shipped variant of this name, if any, overridden by those of the spec."""
     spec.check()
-    shipped = SHIPPED.get(spec.method, {}).get(spec.name, {})
-    return recipe_of(spec.method, {**shipped, **dict(spec.settings), "seed": spec.seed})
+    shipped = recipes.SHIPPED.get(spec.method, {}).get(spec.name, {})
+    return recipes.recipe_of(spec.method, {**shipped, **dict(spec.settings), "seed": spec.seed})
 
 
 def read_examples(
@@ -77,7 +70,7 @@ def read_examples(
 def _read(model: str, data: Path | None, images: ImageFiles | None) -> Examples:
     if images is not None:
         return images.read(data).examples
-    return read_texts(cast(Path, data), input_names_of_bundle(model), logged)
+    return read_texts(cast(Path, data), bundle_cards.input_names_of_bundle(model), logged)
 
 
 def _split(examples: Examples, seed: int) -> tuple[Examples, Examples]:
@@ -112,7 +105,7 @@ def make(
     texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files)
     recipe = recipe_for(spec)
     _check_images(recipe, model, texts)
-    if announce is not None and not (resume and any(folder.glob(f"**/{CHECKPOINT}"))):
+    if announce is not None and not (resume and any(folder.glob(f"**/{loop.CHECKPOINT}"))):
         announce(measured_pace(recipe, model, texts).seconds(recipe, len(texts), len(validation), spec.seeds))
     return fit_to(spec, model, texts, validation, folder, out, resume=resume)
 
@@ -134,16 +127,16 @@ def fit_to(
     resume: bool,
 ) -> dict[str, Any]:
     """Fits to `texts`, writes weights and card to `out` or to the store, and returns the card."""
-    recipe, before, began = recipe_for(spec), fingerprint(model), time.perf_counter()
+    recipe, before, began = recipe_for(spec), catalog.fingerprint(model), time.perf_counter()
     _check_images(recipe, model, texts)
     encoded = encode_for_learning(model, texts), encode_for_learning(model, validation)
     trainings = [
-        fit(seeded_recipe, model, *encoded, run, resume=resume)
+        fitting_loop.fit(seeded_recipe, model, *encoded, run, resume=resume)
         for seeded_recipe, run in seeded(recipe, spec.seeds, folder)
     ]
     judge: Select = "difference" if recipe.select == "last" else recipe.select
-    training = max(trainings, key=lambda training: gain_of(judge, training.metrics))
-    if fingerprint(model) != before:
+    training = max(trainings, key=lambda training: fitting_loop.gain_of(judge, training.metrics))
+    if catalog.fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
     entries: dict[str, Any] = {
         "recipe": asdict(training.recipe),  # type: ignore[call-overload]
@@ -161,7 +154,7 @@ def fit_to(
             {"seed": training.recipe.seed, "steps": training.kept_step, "validation": training.metrics}
             for training in trainings
         ]
-    return write_weights(spec, model, training.best, out or own_folder(model.name, model.version), entries)
+    return write_weights(spec, model, training.best, out or artifacts.own_folder(model.name, model.version), entries)
 
 
 def seeded(recipe: Recipe, seeds: int, folder: Path) -> Iterator[tuple[Recipe, Path]]:
@@ -183,14 +176,14 @@ def write_weights(
         **states_read(recipe_for(spec), model),
         **entries,
     }
-    return write_artifact(target / f"{spec.method}-{spec.name}.safetensors", weights, card)
+    return artifacts.write_artifact(target / f"{spec.method}-{spec.name}.safetensors", weights, card)
 
 
 def make_all(spec: FitSpec, model: FrozenModel, out: Path | None) -> list[dict[str, Any]]:
     """Every shipped variant of every method, one after the other; returns their cards."""
     specs = [
         replace(spec, method=method, variant=variant, model=model.name, settings=())
-        for method, variants in SHIPPED.items()
+        for method, variants in recipes.SHIPPED.items()
         for variant in variants
     ]
     return [make(spec, model, run_folder(spec), out, resume=False) for spec in specs]
@@ -198,7 +191,7 @@ def make_all(spec: FitSpec, model: FrozenModel, out: Path | None) -> list[dict[s
 
 def run_folder(spec: FitSpec) -> Path:
     """The default folder for log and checkpoint."""
-    return Path("runs") / f"{own_folder(spec.model, '').name}{spec.method}-{spec.name}"
+    return Path("runs") / f"{artifacts.own_folder(spec.model, '').name}{spec.method}-{spec.name}"
 
 
 @dataclass(frozen=True)
@@ -229,16 +222,16 @@ def measured_pace(recipe: Recipe, model: FrozenModel, texts: Sequence[Example]) 
 
     Raises `DataUnavailable` where not even two texts have words, and `ExplanationError` without enough memory.
     """
-    meter = Meter()
-    with memory_errors():
+    meter = calls.Meter()
+    with batching.memory_errors():
         return _measured(recipe, model.metered(meter), texts, meter)
 
 
-def _measured(recipe: Recipe, model: FrozenModel, texts: Sequence[Example], meter: Meter) -> FitPace:
+def _measured(recipe: Recipe, model: FrozenModel, texts: Sequence[Example], meter: calls.Meter) -> FitPace:
     chosen, ratio = _typical(model, texts, recipe.batch)
     encode_for_learning(model, chosen)  # warms up
     predicting, examples = _timed(lambda: encode_for_learning(model, chosen), meter)
-    with torch.random.fork_rng(), passes_in(recipe.precision):
+    with torch.random.fork_rng(), internals.passes_in(recipe.precision):
         torch.manual_seed(recipe.seed)
         module = recipe.module(model).to(model.device)
         weights = [weight for weight in module.parameters() if weight.requires_grad]
@@ -248,13 +241,16 @@ def _measured(recipe: Recipe, model: FrozenModel, texts: Sequence[Example], mete
 
         def step(some: Sequence[LearningExample]) -> float:
             terms = recipe.terms(module, model, kept.added_to(batch(model, some), some), generator)
-            optimiser_step(terms["total"], weights, optimiser)
+            optimisation.optimiser_step(terms["total"], weights, optimiser)
             return float(weights[0].detach().sum())  # waits for a GPU
 
         step(examples[:2])
         learning, _ = _timed(lambda: step(examples), meter)
     judged = examples[:JUDGED]
-    judging, _ = _timed(lambda: per_text(model, judged, explained(recipe, module, model, judged), "mask"), meter)
+    judging, _ = _timed(
+        lambda: fitting_loop.per_text(model, judged, fitting_loop.explained(recipe, module, model, judged), "mask"),
+        meter,
+    )
     count = len(examples)
     return FitPace(
         predicting / count,
@@ -282,7 +278,7 @@ def _typical(model: FrozenModel, texts: Sequence[Example], size: int) -> tuple[l
     return [sample[place] for _, place in chosen], padded / chosen[-1][0]
 
 
-def _timed(action: Callable[[], Result], meter: Meter) -> tuple[float, Result]:
+def _timed(action: Callable[[], Result], meter: calls.Meter) -> tuple[float, Result]:
     """Seconds, without those in which another run had the model, and the result."""
     started, waited = time.perf_counter(), meter.waited
     result = action()

@@ -20,8 +20,7 @@ from explainers.attribution.controls import random_scores
 from explainers.errors import ExplanationError
 from explainers.learned.batches import KeptStates, LearningExample, batch, in_random_order
 from explainers.learned.recipe import Memory, Recipe, Select, trained_parameters
-from explainers.metrics.agreement import FEWEST, consistency
-from explainers.metrics.bootstrap import Interval, difference_interval
+from explainers.metrics import agreement, bootstrap
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import measured, validated_metrics
 from explainers.models.frozen_model import FrozenModel
@@ -109,7 +108,7 @@ def random_values(model: FrozenModel, examples: Sequence[LearningExample]) -> ND
     return per_text(model, examples, orders, "mask")
 
 
-def chance_warning(select: Select, difference: Interval) -> tuple[str, ...]:
+def chance_warning(select: Select, difference: bootstrap.Interval) -> tuple[str, ...]:
     """A sentence if scores are not clearly better than random orders by the criterion, `difference` per text."""
     if difference.low > 0:
         return ()
@@ -196,9 +195,9 @@ class LearnedTraining:
         validation: Sequence[LearningExample],
         folder: Path,
     ) -> None:
-        if recipe.select == "cons" and 0 < len(validation) < FEWEST:
+        if recipe.select == "cons" and 0 < len(validation) < agreement.FEWEST:
             raise ExplanationError(
-                f"CONS compares at least {FEWEST} validation texts, and there are {len(validation)}. "
+                f"CONS compares at least {agreement.FEWEST} validation texts, and there are {len(validation)}. "
                 "Give more texts, or choose another value of select."
             )
         self.recipe, self.model, self.texts, self.validation = recipe, model, texts, validation
@@ -257,16 +256,16 @@ class LearnedTraining:
         epoch = self.loop.epoch / self.parts
         return {"epoch": epoch, "validation": metrics, "shape": asdict(scores_shape), "warnings": warnings}
 
-    def _consistency(self, scores: Sequence[tuple[float, ...]]) -> Interval:
+    def _consistency(self, scores: Sequence[tuple[float, ...]]) -> bootstrap.Interval:
         if self.hidden is None:
             self.hidden = hidden_means(self.model, self.validation)
-        return consistency(self.hidden, scores) or Interval(0.0, 0.0, 0.0, len(scores))
+        return agreement.consistency(self.hidden, scores) or bootstrap.Interval(0.0, 0.0, 0.0, len(scores))
 
     def _chance(self, values: NDArray[np.float64]) -> tuple[str, ...]:
         if self.random is None:
             self.random = random_values(self.model, self.validation)
         select = self.recipe.select
-        return chance_warning(select, difference_interval(gains(select, values), gains(select, self.random)))
+        return chance_warning(select, bootstrap.difference_interval(gains(select, values), gains(select, self.random)))
 
     def state(self) -> dict[str, Any]:
         return {

@@ -26,11 +26,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.learned import recipe
+from explainers.learned import ivra_readout, recipe, specs, student
 from explainers.learned.batches import Batch, StatesRead
-from explainers.learned.ivra_readout import HeadMix, Norm, Readout
-from explainers.learned.specs import IVRA
-from explainers.learned.student import WithStudent
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_soft_mask, layer_count, mean_states
 from explainers.results.events import PERCENTS, top_count
@@ -66,7 +63,7 @@ class Ivra:
         Field(description="What the weights are trained for: sim, comp, suff or cons, or several joined by +."),
     ] = "comp"
     norm: Annotated[
-        Norm,
+        ivra_readout.Norm,
         Field(
             title="NORM",
             description="NORM in the formula. Sparsemax gives most words exactly 0, softmax none.",
@@ -116,7 +113,7 @@ class Ivra:
     weight_decay: recipe.WeightDecay = 0.0
     seed: recipe.Seed = 0
     select: recipe.KeptWeights = "difference"
-    method: ClassVar[str] = IVRA.id
+    method: ClassVar[str] = specs.IVRA.id
     distribution: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -131,7 +128,7 @@ class Ivra:
         return StatesRead(frozenset(every), projections=True)
 
     def module(self, model: FrozenModel) -> nn.Module:
-        return HeadMix(model) if self.smat else Readout(model, self.norm, self.levels)
+        return ivra_readout.HeadMix(model) if self.smat else ivra_readout.Readout(model, self.norm, self.levels)
 
     def terms(
         self, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
@@ -151,7 +148,7 @@ class Ivra:
 
         losses: dict[str, Callable[[], Tensor]] = {
             "sim": lambda: (
-                cast(WithStudent, module)
+                cast(student.WithStudent, module)
                 .student_of(len(model.labels), self.seed, self.student_rate)
                 .sim_loss(batch, words)
             ),

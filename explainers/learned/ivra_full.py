@@ -27,20 +27,17 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.learned import fitting_loop
+from explainers.learned import fit, fitting_loop
 from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning, in_random_order
-from explainers.learned.fit import read_examples, recipe_for, write_weights
 from explainers.learned.ivra import Ivra, cross_entropy
 from explainers.learned.recipe import Select, trained_parameters
 from explainers.metrics.agreement import consistency
 from explainers.metrics.bootstrap import difference_interval
+from explainers.models import catalog, optimisation
 from explainers.models.bundle_cards import BUNDLES, CARD, TASKS, bundle_names, read_card
-from explainers.models.catalog import fingerprint, load_bundle
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, input_embeddings, passes_in
-from explainers.models.optimisation import accuracy, adapted
-from explainers.models.text.base_weights import sha256
-from explainers.models.text.bundle import WEIGHTS
+from explainers.models.text import base_weights, bundle
 from explainers.training.loop import LOG, check_finite, log_line
 from explainers.training.spec import FitSpec
 
@@ -93,7 +90,7 @@ def fit_full(
             schedule.step()
             line = {"step": number, "terms": {name: float(term.detach()) for name, term in terms.items()}}
             log_line(log, line)
-        finished = replace(tuned, version=fingerprint(tuned)[:12])  # freezes it
+        finished = replace(tuned, version=catalog.fingerprint(tuned)[:12])  # freezes it
         module.requires_grad_(False).eval()
         metrics, warnings = validated(recipe, module, finished, validation)
         log_line(log, {"validation": metrics, "warnings": warnings})
@@ -113,7 +110,7 @@ def full_name(model: FrozenModel, recipe: Ivra) -> str:
 
 def copied(model: FrozenModel, name: str) -> FrozenModel:
     """The same classifier with adapters that begin at zero; it shares the frozen weights."""
-    return replace(model, module=adapted(model.module, RANK), name=name, lock=RLock())
+    return replace(model, module=optimisation.adapted(model.module, RANK), name=name, lock=RLock())
 
 
 def trainable(tuned: FrozenModel) -> list[Tensor]:
@@ -198,23 +195,24 @@ def make_full(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None)
     if ignored := sorted(FIXED.keys() & dict(spec.settings).keys()):
         fixed = ", ".join(f"{name}={FIXED[name]}" for name in ignored)
         raise ExplanationError(f"A training of the classifier itself always has {fixed}. Omit it from --set.")
-    recipe = full_recipe(cast(Ivra, recipe_for(spec)))
+    recipe = full_recipe(cast(Ivra, fit.recipe_for(spec)))
     target = out or BUNDLES / full_name(model, recipe)
     _check_target(target, model)
     if spec.images or (spec.data_path is not None and spec.data_path.is_file()):
         raise ExplanationError(f"The new model is measured on the data of {model.name}. Give their folder, not a file.")
     splits = TASKS[model.name].read(spec.data_path)  # errors of the data come before the long training
-    before = fingerprint(model)
-    texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files)
+    before = catalog.fingerprint(model)
+    texts, validation = fit.read_examples(spec.model, spec.data_path, spec.seed, spec.image_files)
     encoded = encode_for_learning(model, texts), encode_for_learning(model, validation)
     tuned = fit_full(model, *encoded, folder, recipe)
-    if fingerprint(model) != before:
+    if catalog.fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
     below = read_card(BUNDLES / model.name)
     shutil.rmtree(target / "learned", ignore_errors=True)  # of the model that stood there before
     target.mkdir(parents=True, exist_ok=True)
     save_file(
-        {name: adapter.detach().half() for name, adapter in adapters(tuned.model.module).items()}, target / WEIGHTS
+        {name: adapter.detach().half() for name, adapter in adapters(tuned.model.module).items()},
+        target / bundle.WEIGHTS,
     )
     card: dict[str, Any] = {
         "name": target.name,
@@ -228,12 +226,13 @@ def make_full(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None)
         "command": spec.command,
         "seconds": round(tuned.seconds, 1),
         "machine": {"device": str(model.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
-        "sha256": sha256(target / WEIGHTS),
+        "sha256": base_weights.sha256(target / bundle.WEIGHTS),
     }
     (target / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
-    loaded = load_bundle(target, model.device)
+    loaded = catalog.load_bundle(target, model.device)
     accuracies = {
-        name: accuracy(loaded, part) for name, part in (("validation", splits.validation), ("test", splits.test))
+        name: optimisation.accuracy(loaded, part)
+        for name, part in (("validation", splits.validation), ("test", splits.test))
     }
     card["accuracy"] = accuracies
     card["accuracy_loss"] = {name: below["accuracy"][name] - value for name, value in accuracies.items()}
@@ -249,7 +248,7 @@ def make_full(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None)
         "recipe": asdict(recipe),
         "command": card["command"],
     }
-    write_weights(spec, loaded, weights, target / "learned", about)
+    fit.write_weights(spec, loaded, weights, target / "learned", about)
     return card
 
 

@@ -16,8 +16,7 @@ from explainers.learned.cimi import Cimi
 from explainers.learned.ivra import Ivra
 from explainers.learned.recipe import Recipe, load_learned
 from explainers.methods.registry import method_spec
-from explainers.models.batching import memory_errors
-from explainers.models.internals import forward_with_internals
+from explainers.models import batching, internals
 from explainers.results.events import Attribution, floats
 from explainers.training.spec import with_hyperparameters
 
@@ -94,8 +93,8 @@ class LearnedAttribution:
     def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
         recipe, module = load_trained(model, self.method, self.variant)
         inputs = model.padded([encoding])
-        with memory_errors(), torch.no_grad():
-            whole = forward_with_internals(model, inputs)
+        with batching.memory_errors(), torch.no_grad():
+            whole = internals.forward_with_internals(model, inputs)
             text = Batch(inputs, whole.probabilities(model), whole)
             text = text.about(label) if self.reads_class else text
             scores = floats(recipe.scores(module, model, text)[0].cpu())

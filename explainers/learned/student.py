@@ -33,8 +33,7 @@ from torch.nn.utils.rnn import pad_sequence
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch
 from explainers.models.inputs.encoding import Encoding, Unit
-from explainers.models.text.base_weights import base_folder
-from explainers.models.text.bundle import MAX_TOKENS, base_encoder, base_tokenizer
+from explainers.models.text import base_weights, bundle
 
 BETA = 1.0
 STEPS, RATE, DECAY = 200, 0.03, 0.01  # of `taught`
@@ -83,8 +82,10 @@ class UnitStates:
 
 def unit_states() -> UnitStates:
     """Raises `ModelUnavailable` if the base weights are nowhere on this machine and the hub cannot be reached."""
-    folder = base_folder()
-    return UnitStates(base_encoder(folder).eval().requires_grad_(False), base_tokenizer(folder, MAX_TOKENS))
+    folder = base_weights.base_folder()
+    return UnitStates(
+        bundle.base_encoder(folder).eval().requires_grad_(False), bundle.base_tokenizer(folder, bundle.MAX_TOKENS)
+    )
 
 
 def untaught(classes: int, size: int, seed: int) -> Weights:

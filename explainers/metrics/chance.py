@@ -18,8 +18,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.faithfulness import decisive_metric
+from explainers.metrics import erasure, faithfulness
 from explainers.results.answer import Null
 from explainers.results.events import PERCENTS, top_count
 
@@ -31,19 +30,19 @@ Floats = NDArray[np.float64]
 
 def evidence(metrics: Mapping[str, float]) -> float:
     """Return T of an order from its metrics by id; NaN where one of them is not defined."""
-    removing, keeping = decisive_metric("removing"), decisive_metric("keeping")
+    removing, keeping = faithfulness.decisive_metric("removing"), faithfulness.decisive_metric("keeping")
     return sum(metric.sign * metrics.get(metric.id, math.nan) for metric in (removing, keeping))
 
 
 def sampled_null(scores: Mapping[str, Sequence[float]]) -> Null:
     """Return the null of random orders with these metrics, by id a value per order."""
-    metrics = [decisive_metric("removing").id, decisive_metric("keeping").id]
+    metrics = [faithfulness.decisive_metric("removing").id, faithfulness.decisive_metric("keeping").id]
     values = zip(*(scores.get(metric, ()) for metric in metrics), strict=True)
     evidences = (evidence(dict(zip(metrics, pair, strict=True))) for pair in values)
     return Null(tuple(value for value in evidences if not math.isnan(value)))
 
 
-def exact_null(answers: MaskedPredictor, label: int) -> Null:
+def exact_null(answers: erasure.MaskedPredictor, label: int) -> Null:
     """Return T of every order of the units, each different one as often as the others.
 
     The metrics read nested sets of the top units only, so that an order counts as the chain of these sets.
@@ -74,7 +73,7 @@ def fixed_sequence(order: Iterable[str], passes: Callable[[str], bool]) -> tuple
 Units = tuple[int, ...]
 
 
-def _gains(answers: MaskedPredictor, units: int, count: int, label: int) -> dict[Units, float]:
+def _gains(answers: erasure.MaskedPredictor, units: int, count: int, label: int) -> dict[Units, float]:
     """Return, for each set of `count` units, p(only they are kept) − p(they are removed)."""
     sets = list(combinations(range(units), count))
     kept = np.zeros((len(sets), units), dtype=bool)

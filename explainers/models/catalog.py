@@ -19,20 +19,14 @@ import torch
 from torch import nn
 
 from explainers.errors import ModelUnavailable
-from explainers.models import bundle_cards
-from explainers.models.checks import TRIALS, check_answers, erasing_token, explainable, in_our_form, readable_tokens
+from explainers.models import bundle_cards, checks, model_files, model_names
+from explainers.models import prompt as prompts
 from explainers.models.decoder import DecoderBase, is_decoder
 from explainers.models.encoder_decoder import EncoderBase
-from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
-from explainers.models.foreign.file_checks import load_errors
-from explainers.models.foreign.hub_transfer import DownloadNotAllowed, asking, at_most
-from explainers.models.foreign.opened_tokenizer import opening
+from explainers.models.foreign import classes, file_checks, hub_transfer, opened_tokenizer
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.model_files import CONFIG, ModelFiles
-from explainers.models.model_names import resolve_model_name
 from explainers.models.multimodal.head_cards import check_portable, encoder_parts, is_head
 from explainers.models.precision import checked_precision
-from explainers.models.prompt import DEFAULT_PROMPT, Prompt, save_prompt, split_name
 from explainers.models.prompted.loading import load_prompted
 
 
@@ -60,7 +54,7 @@ def resolve_device(name: str) -> torch.device:
 def load(
     name: str,
     *,
-    prompt: Prompt | None = None,
+    prompt: prompts.Prompt | None = None,
     device: str = "auto",
     precision: str = "float32",
     most_download: int | None = None,
@@ -83,15 +77,15 @@ def load(
     """
     chosen = checked_precision(precision)
     if prompt is not None:
-        prompted = split_name(name)[0]
-        resolve_model_name(f"{prompted}:{DEFAULT_PROMPT}", roots)  # before anything is saved
-        name = f"{prompted}:{save_prompt(prompt)}"
-    torch_device, resolved = resolve_device(device), resolve_model_name(name, roots)
-    bounded = nullcontext() if most_download is None else asking(at_most(most_download))
+        prompted = prompts.split_name(name)[0]
+        model_names.resolve_model_name(f"{prompted}:{prompts.DEFAULT_PROMPT}", roots)  # before anything is saved
+        name = f"{prompted}:{prompts.save_prompt(prompt)}"
+    torch_device, resolved = resolve_device(device), model_names.resolve_model_name(name, roots)
+    bounded = nullcontext() if most_download is None else hub_transfer.asking(hub_transfer.at_most(most_download))
     try:
         with bounded:
             model = _loaded(resolved, torch_device, roots)
-    except DownloadNotAllowed as error:
+    except hub_transfer.DownloadNotAllowed as error:
         if most_download is None:
             raise  # somebody else is asked
         raise error.with_step(f"Allow it with most_download={error.size.bytes}.") from error
@@ -103,7 +97,7 @@ def _loaded(name: str, device: torch.device, roots: tuple[Path, ...] | None) -> 
         return load_bundle(bundle_cards.BUNDLES / name, device)
     if is_head(Path(name)):
         for part in encoder_parts(Path(name)).values():
-            resolve_model_name(part, roots)
+            model_names.resolve_model_name(part, roots)
     return load_pretrained(name, device)
 
 
@@ -159,35 +153,35 @@ def load_pretrained(name: str, device: torch.device) -> FrozenModel:
 
     if is_head(Path(name)):
         return load_head(name, Path(name), device)
-    if split_name(name)[1]:
+    if prompts.split_name(name)[1]:
         return load_prompted(name, device)
-    source = ModelFiles(name)
-    with load_errors(name, EXPECTED):
-        if source.folder is None and is_head(source.path) and not (source.path / CONFIG).is_file():
+    source = model_files.ModelFiles(name)
+    with file_checks.load_errors(name, EXPECTED):
+        if source.folder is None and is_head(source.path) and not (source.path / model_files.CONFIG).is_file():
             check_portable(source.path)
             return load_head(name, source.path, device)
         config = source.config()
     if config.model_type in {architecture.model_type for architecture in ARCHITECTURES}:
         return load_vqa_model(source, config, device)
-    with load_errors(name, EXPECTED):
+    with file_checks.load_errors(name, EXPECTED):
         model = _text_classifier(source, config)
-        check_answers(model)
+        checks.check_answers(model)
         return replace(model, device=device)
 
 
-def _text_classifier(source: ModelFiles, config: Any) -> FrozenModel:
+def _text_classifier(source: model_files.ModelFiles, config: Any) -> FrozenModel:
     """On the CPU."""
-    with opening(source.name, source.path) as tokenizer:
+    with opened_tokenizer.opening(source.name, source.path) as tokenizer:
         labels, network = _classifier(source, config)
         opened = tokenizer.result()
-    reader = opened.isolated(config, readable_tokens(config))
-    module = explainable(source.name, network, reader.tokens(TRIALS[0].texts))
-    ours, single = in_our_form(module), network.config.num_labels == 1
-    mask_token, replacement = erasing_token(source.name, opened.mask, opened.unk, opened.eos if ours else None)
+    reader = opened.isolated(config, checks.readable_tokens(config))
+    module = checks.explainable(source.name, network, reader.tokens(checks.TRIALS[0].texts))
+    ours, single = checks.in_our_form(module), network.config.num_labels == 1
+    mask_token, replacement = checks.erasing_token(source.name, opened.mask, opened.unk, opened.eos if ours else None)
     return FrozenModel(
         name=source.name,
         labels=labels,
-        module=SingleLogit(module) if single else module,
+        module=classes.SingleLogit(module) if single else module,
         tokenizer=reader,
         mask_token=mask_token,
         pad_token=opened.pad if opened.pad is not None else mask_token,
@@ -200,7 +194,7 @@ def _text_classifier(source: ModelFiles, config: Any) -> FrozenModel:
     )
 
 
-def _classifier(source: ModelFiles, config: Any) -> tuple[tuple[str, ...], Any]:
+def _classifier(source: model_files.ModelFiles, config: Any) -> tuple[tuple[str, ...], Any]:
     """The names of the classes and the library's network. Raises `ModelUnavailable`."""
     from transformers import AutoModelForSequenceClassification as Auto
 
@@ -209,9 +203,9 @@ def _classifier(source: ModelFiles, config: Any) -> tuple[tuple[str, ...], Any]:
     if named:
         config = source.config(outputs=1)
     if named or outputs == 1:
-        labels: tuple[str, ...] = two_classes(name, source.raw_config, named=named)
+        labels: tuple[str, ...] = classes.two_classes(name, source.raw_config, named=named)
     else:
-        labels = class_names(name, source.raw_config, outputs)
+        labels = classes.class_names(name, source.raw_config, outputs)
     module, missing = source.module(Auto, config)
     if missing:
         writes = is_decoder(module) or ("lm_head.weight" in source.shapes and not config.is_encoder_decoder)

@@ -10,9 +10,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.decoder import DecoderBase, decoder_classifier, is_decoder
 from explainers.models.encoder_decoder import EncoderBase, encoder_decoder_classifier, is_encoder_decoder
-from explainers.models.foreign.classes import SingleLogit
-from explainers.models.foreign.file_checks import first_sentence
-from explainers.models.foreign.opened_tokenizer import MAX_TOKENS
+from explainers.models.foreign import classes, file_checks, opened_tokenizer
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, Tokens
 
@@ -64,7 +62,7 @@ def erasing_token(name: str, mask: int | None, unknown: int | None, end: int | N
     raise ModelUnavailable(f"{name!r} has neither a mask token nor an unknown token to replace erased words.")
 
 
-def readable_tokens(config: Any, most: int = MAX_TOKENS) -> int:
+def readable_tokens(config: Any, most: int = opened_tokenizer.MAX_TOKENS) -> int:
     """How many tokens fit, less the two that RoBERTa's numbering loses and one that AML adds.
 
     Models without a limit have no such setting, or -1: `most`.
@@ -74,7 +72,7 @@ def readable_tokens(config: Any, most: int = MAX_TOKENS) -> int:
 
 
 def _network_name(module: nn.Module) -> str:
-    return type(module.classifier if isinstance(module, SingleLogit) else module).__name__
+    return type(module.classifier if isinstance(module, classes.SingleLogit) else module).__name__
 
 
 def trials(model: FrozenModel) -> tuple[Example, ...]:
@@ -107,5 +105,5 @@ def check_answers(model: FrozenModel) -> None:
         advice = DECODERS if model.last_token else ENCODERS
         raise ModelUnavailable(
             f"{model.name!r} cannot be explained here: its network ({_network_name(model.module)}) does not answer "
-            f"inputs with masked words ({first_sentence(error).rstrip('.')}). {advice}"
+            f"inputs with masked words ({file_checks.first_sentence(error).rstrip('.')}). {advice}"
         ) from error

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.models.batching import by_length, bytes_per_row, free_memory, memory_errors, rows_per_batch
+from explainers.models import batching
+from explainers.models import prompt as prompts
 from explainers.models.calls import AskedInput, Meter, PredictionCache
 from explainers.models.inputs.encoding import (
     ERASURES,
@@ -36,7 +37,6 @@ from explainers.models.inputs.encoding import (
 from explainers.models.inputs.erasure import check_erasure, erased_inputs, nonzero_mask, unit_masks
 from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
 from explainers.models.precision import Precision, PrecisionChecks, UsedPrecision, check_bfloat16
-from explainers.models.prompt import PromptCard
 from explainers.models.states import States, attention_per_unit, quick_attention, scaled_embeddings
 from explainers.models.target import Rows, Target
 
@@ -86,7 +86,7 @@ class FrozenModel:
         """The operator to begin with: a decoder has never seen a mask token, so its words are deleted."""
         return "delete" if self.replacement else "mask"
 
-    def prompt_card(self) -> PromptCard | None:
+    def prompt_card(self) -> prompts.PromptCard | None:
         """Return what is known of the prompt of a language model; None for other models."""
         return None
 
@@ -222,7 +222,7 @@ class FrozenModel:
         """`probabilities` of masks that differ from each other, all of them through the model."""
         lengths = encoding.tokens_kept(unique).sum(axis=1) if erasure == "delete" else np.zeros(len(unique))
         answer = self._answering(encoding, erasure)
-        result = by_length(lengths, self.rows_of_masks(encoding, erasure), lambda rows: answer(unique[rows]))
+        result = batching.by_length(lengths, self.rows_of_masks(encoding, erasure), lambda rows: answer(unique[rows]))
         if not np.isfinite(result).all():
             raise ExplanationError(f"{self.name} answers with numbers that are not finite. Choose another model.")
         return result
@@ -276,10 +276,10 @@ class FrozenModel:
 
     def _rows(self, tokens: int, *, gradient: bool) -> int:
         """How many rows of so many tokens go into one batch on this device, as much memory as it has now."""
-        free = free_memory(self.device)
+        free = batching.free_memory(self.device)
         config = getattr(getattr(self.module, "base_model", None), "config", None)
-        size = 0 if free is None else bytes_per_row(config, tokens, gradient=gradient)
-        return rows_per_batch(tokens, self.device.type, size, free)
+        size = 0 if free is None else batching.bytes_per_row(config, tokens, gradient=gradient)
+        return batching.rows_per_batch(tokens, self.device.type, size, free)
 
     def rows_of_masks(self, encoding: Encoding, erasure: Erasure) -> int:
         """As `rows_at_once`, where the rows are masks and no gradient is asked for."""
@@ -304,7 +304,7 @@ class FrozenModel:
         """Hidden states and attentions of the unmasked input; no gradient. Raises `ExplanationError` for windows."""
         check_windows(encoding)
         with (
-            memory_errors(),
+            batching.memory_errors(),
             self._batch(1),
             torch.inference_mode(),
             self._scaled_embeddings(self._scale(nonzero_mask(encoding))),

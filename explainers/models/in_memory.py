@@ -16,8 +16,8 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from explainers.errors import ModelUnavailable
-from explainers.models.catalog import fingerprint
-from explainers.models.checks import TRIALS, check_answers, erasing_token, explainable, in_our_form, readable_tokens
+from explainers.models import catalog, checks, model_names
+from explainers.models import prompt as prompts
 from explainers.models.decoder import DecoderBase
 from explainers.models.encoder_decoder import EncoderBase
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
@@ -26,8 +26,6 @@ from explainers.models.foreign.opening_process import in_chat_format
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.function_model import wrap_function
 from explainers.models.inputs.encoding import tokens_of
-from explainers.models.model_names import IN_MEMORY
-from explainers.models.prompt import Prompt, PromptError
 from explainers.models.prompted.loading import check_causal, prompted
 from explainers.models.prompted.model import OpenNetwork
 
@@ -46,7 +44,7 @@ def wrap(
     *,
     name: str = NAME,
     mask: str = "[MASK]",
-    prompt: Prompt | None = None,
+    prompt: prompts.Prompt | None = None,
 ) -> FrozenModel:
     """The frozen model of a classifier and its fast tokenizer from `transformers`, to be explained as a loaded one.
 
@@ -69,10 +67,10 @@ def wrap(
     if prompt is not None:
         return _prompted(name, model, tokenizer, prompt)
     core = _core(name, tokenizer, config)
-    network = explainable(name, _copy(model), tokens_of(core, TRIALS[0].texts))
-    ours = in_our_form(network)
+    network = checks.explainable(name, _copy(model), tokens_of(core, checks.TRIALS[0].texts))
+    ours = checks.in_our_form(network)
     end = tokenizer.eos_token_id if ours else None
-    mask_token, replacement = erasing_token(name, tokenizer.mask_token_id, tokenizer.unk_token_id, end)
+    mask_token, replacement = checks.erasing_token(name, tokenizer.mask_token_id, tokenizer.unk_token_id, end)
     frozen = FrozenModel(
         name=name,
         labels=_labels(name, config, labels),
@@ -89,18 +87,18 @@ def wrap(
         multi_label=config.problem_type == "multi_label_classification" and config.num_labels > 1,
         device=next(network.parameters()).device,
     )
-    check_answers(frozen)
-    return replace(frozen, version=f"{IN_MEMORY}{fingerprint(frozen)[:12]}")
+    checks.check_answers(frozen)
+    return replace(frozen, version=f"{model_names.IN_MEMORY}{catalog.fingerprint(frozen)[:12]}")
 
 
-def _prompted(name: str, model: Any, tokenizer: Any, prompt: Prompt) -> FrozenModel:
+def _prompted(name: str, model: Any, tokenizer: Any, prompt: prompts.Prompt) -> FrozenModel:
     """The language model with the prompt. The tokenizer is used in a process of its own, as those of folders."""
     check_causal(name, model)
     core = getattr(tokenizer, "backend_tokenizer", None)
     if not isinstance(core, Tokenizer):
         raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens have no positions in the text.")
     if prompt.chat and not tokenizer.chat_template:
-        raise PromptError(f"The tokenizer of {name!r} has no chat format. Set chat to false in the prompt.")
+        raise prompts.PromptError(f"The tokenizer of {name!r} has no chat format. Set chat to false in the prompt.")
     opened = OpenedTokenizer(
         name,
         without_limits(core).to_str(),
@@ -114,7 +112,7 @@ def _prompted(name: str, model: Any, tokenizer: Any, prompt: Prompt) -> FrozenMo
     network: Any = _copy(model)
     device = next(network.parameters()).device
     frozen = prompted(name, OpenNetwork(network.requires_grad_(False).eval()), opened, prompt, device)
-    return replace(frozen, version=f"{IN_MEMORY}{fingerprint(frozen)[:12]}{prompt.key}")
+    return replace(frozen, version=f"{model_names.IN_MEMORY}{catalog.fingerprint(frozen)[:12]}{prompt.key}")
 
 
 def without_limits(tokenizer: Tokenizer) -> Tokenizer:
@@ -152,7 +150,7 @@ def _core(name: str, tokenizer: Any, config: Any) -> Tokenizer:
     if not isinstance(core, Tokenizer):
         raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens have no positions in the text.")
     own = without_limits(core)
-    longest = min(tokenizer.model_max_length, readable_tokens(config), MAX_TOKENS)
+    longest = min(tokenizer.model_max_length, checks.readable_tokens(config), MAX_TOKENS)
     own.enable_truncation(longest, strategy="longest_first")
     largest, known = max(own.get_vocab(with_added_tokens=True).values(), default=-1), config.vocab_size
     if largest >= known:

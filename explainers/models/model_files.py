@@ -9,10 +9,7 @@ from typing import Any
 import torch
 
 from explainers.memoized import memoized
-from explainers.models.foreign import file_checks
-from explainers.models.foreign.hub_snapshot import fetched_folder
-from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
-from explainers.models.foreign.process_limits import library_config
+from explainers.models.foreign import file_checks, hub_snapshot, opened_tokenizer, process_limits
 from explainers.models.text.base_weights import sha256
 
 CONFIG, PREPROCESSOR = "config.json", "preprocessor_config.json"
@@ -40,7 +37,7 @@ class ModelFiles:
     @memoized
     def path(self) -> Path:
         """The folder itself, or that to which the hub's files were fetched; from here on nothing asks the hub."""
-        return self.folder or fetched_folder(self.identifier, self.revision, weights=self.has_weights)
+        return self.folder or hub_snapshot.fetched_folder(self.identifier, self.revision, weights=self.has_weights)
 
     @property
     def commit(self) -> str | None:
@@ -68,7 +65,7 @@ class ModelFiles:
         """The library's configuration, after the files were checked; with `outputs` the head has so many."""
         file_checks.check_preprocessor(self.identifier, self.path / PREPROCESSOR)
         stored = self.shapes  # the weights are checked first
-        return library_config(self.raw_config, outputs=outputs) if stored else None
+        return process_limits.library_config(self.raw_config, outputs=outputs) if stored else None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -101,7 +98,7 @@ class ModelFiles:
         `only` these files, where they are given."""
         if self.commit:
             return self.commit
-        names = {CONFIG, PREPROCESSOR, file_checks.INDEX, *SETTINGS, *VOCABULARIES}
+        names = {CONFIG, PREPROCESSOR, file_checks.INDEX, *opened_tokenizer.SETTINGS, *opened_tokenizer.VOCABULARIES}
         files = [
             *(self.weights if self.has_weights else ()),
             *(path for path in map(self.path.joinpath, names) if path.is_file()),

@@ -29,20 +29,17 @@ from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
 from explainers.models.optimisation import computes_in_bfloat16, frozen_in_half_precision
-from explainers.narrative import interchange
+from explainers.narrative import interchange, narrator_input, reconstruction, token_states
 from explainers.narrative.generation import generate
 from explainers.narrative.language import pad_rows
 from explainers.narrative.narrator import Narrator
-from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.recipe import NarratorRecipe
-from explainers.narrative.reconstruction import batches, new_optimiser, readings, reconstruct
 from explainers.narrative.sentences import (
     NarratorItem,
     reason_of,
     stack_inputs,
     stated_class,
 )
-from explainers.narrative.token_states import Continued, exchange_in_layer
 from explainers.training.loop import TrainingLoop
 
 
@@ -52,12 +49,12 @@ class Classifier:
 
     head: nn.Sequential  # C1
     names: Tensor  # (C,): the first piece of each class name
-    continued: Continued | None = None  # the layers after the one that φ sees
+    continued: token_states.Continued | None = None  # the layers after the one that φ sees
 
 
 @dataclass(frozen=True)
 class NarratorBatch:
-    inputs: NarratorInput
+    inputs: narrator_input.NarratorInput
     logits: Tensor  # (B, C): of the frozen head
     sentences: list[list[int]]  # ids
 
@@ -87,7 +84,7 @@ def terms(
     if narrator.has_reader and recipe.leak != "leaky":
         if class_logits is None:
             class_logits = narrator.class_token_logits(batch.inputs, memory)
-        states = reconstruct(narrator, batch.inputs, class_logits)
+        states = reconstruction.reconstruct(narrator, batch.inputs, class_logits)
         losses["ts"] = state_loss(batch.logits, narrator.c2(states), soft=recipe.soft)
         if recipe.words:
             losses["ts"] = losses["ts"] + class_name_loss(batch.logits, class_logits, classifier.names)
@@ -147,20 +144,22 @@ def input_interchange_loss(
     second step those of the layer that φ reads, exchanged in the means over its tokens.
     """
     share = recipe.share + (1 - recipe.share) * float(torch.rand(1, generator=generator))
-    exchange: Callable[[], NarratorInput] = partial(_exchange_in_state, classifier.head, batch.inputs, share, generator)
+    exchange: Callable[[], narrator_input.NarratorInput] = partial(
+        _exchange_in_state, classifier.head, batch.inputs, share, generator
+    )
     if classifier.continued is not None and float(torch.rand(1, generator=generator)) < 0.5:
-        exchange = partial(exchange_in_layer, batch.inputs, share, generator, classifier.continued)
+        exchange = partial(token_states.exchange_in_layer, batch.inputs, share, generator, classifier.continued)
     with torch.no_grad():
         mixed = exchange()
         target = interchange.activations(classifier.head, mixed.states)[-1]
     class_logits = narrator.class_token_logits(mixed)
-    loss = divergence(target, narrator.c2(reconstruct(narrator, mixed, class_logits)))
+    loss = divergence(target, narrator.c2(reconstruction.reconstruct(narrator, mixed, class_logits)))
     return loss + class_name_loss(target, class_logits, classifier.names) if recipe.words else loss
 
 
 def _exchange_in_state(
-    head: nn.Sequential, inputs: NarratorInput, share: float, generator: torch.Generator
-) -> NarratorInput:
+    head: nn.Sequential, inputs: narrator_input.NarratorInput, share: float, generator: torch.Generator
+) -> narrator_input.NarratorInput:
     neurons = interchange.draw_neurons(interchange.layer_sizes(head)[1], share, generator)
     return inputs.with_states(interchange.realise_in_state(head, inputs.states, inputs.states.roll(-1, 0), neurons))
 
@@ -211,7 +210,7 @@ class Parts:
     training: Sequence[NarratorItem]
     validation: Sequence[NarratorItem]
     judge: Judge = lambda _texts: {}
-    continued: Continued | None = None
+    continued: token_states.Continued | None = None
 
 
 class NarratorTraining:
@@ -233,7 +232,7 @@ class NarratorTraining:
         names = torch.tensor(first, device=next(narrator.parameters()).device)
         self.classifier = Classifier(head, names, parts.continued)
         steps = recipe.steps(len(self.items))
-        optimiser, schedule = new_optimiser(narrator, recipe.learning_rate, steps)
+        optimiser, schedule = reconstruction.new_optimiser(narrator, recipe.learning_rate, steps)
         self.half_precision = recipe.half_precision and computes_in_bfloat16(names.device)
         narrator.half_precision, narrator.points_once = self.half_precision, recipe.point_once
         weights = [weight for weight in narrator.parameters() if weight.requires_grad]
@@ -246,7 +245,7 @@ class NarratorTraining:
         rows = [self.ids(order.choice(item.sentences)) for item in items]
         tokens = [item.tokens for item in items if item.tokens is not None]
         prefixes = [len(one.units[0]) for one in tokens] if self.narrator.reads_states_as_prefix else ()
-        for indices in batches([len(row) for row in rows], self.recipe.batch, order, prefixes):
+        for indices in reconstruction.batches([len(row) for row in rows], self.recipe.batch, order, prefixes):
             yield self.terms([items[index] for index in indices], [rows[index] for index in indices])
 
     def ids(self, sentence: str) -> list[int]:
@@ -278,7 +277,7 @@ class NarratorTraining:
             "states the model's": agreement(stated, items),
         }
         if self.narrator.has_reader:
-            read = readings(self.narrator, inputs, sentences).argmax(1).tolist()
+            read = reconstruction.readings(self.narrator, inputs, sentences).argmax(1).tolist()
             self.metrics["C2 reads the model's"] = agreement(read, items)
         self.metrics |= self.judge(texts)
         counts = self.recipe.keep == "best" and self.loop.epoch > self.recipe.phi_epochs  # all losses were there

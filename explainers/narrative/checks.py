@@ -30,12 +30,9 @@ from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.bundle_cards import BUNDLES, bundle_names, reason_truth
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.narrative.content_words import content, stem
-from explainers.narrative.generation import generate
+from explainers.narrative import content_words, generation, narrator_input, sentences
 from explainers.narrative.narrate import load_narrator
 from explainers.narrative.narrator import Narrator
-from explainers.narrative.narrator_input import NarratorInput
-from explainers.narrative.sentences import read_inputs, reason_of, without_label
 from explainers.results.events import NO_WORD, Narrative, NarrativeCheck
 from explainers.training.artifacts import find_artifact
 
@@ -56,7 +53,7 @@ def check_narrative(
     narrative: Narrative, answers: MaskedPredictor, example: Example, *, seed: int = 0
 ) -> NarrativeCheck:
     """Its truth by the rules of the model's task, and its use by erasing words with the operator of `answers`."""
-    reason = reason_of(narrative.text)
+    reason = sentences.reason_of(narrative.text)
     check = NarrativeCheck(narrative.method, true_note="it gives no reason")
     if reason:
         truth = reason_truth(answers.model.name, reason, example)
@@ -171,7 +168,7 @@ def _stored(path: Path, _changed: int) -> Reliability:
 def chance_of(model: FrozenModel, encoding: Encoding, narrative: Narrative, used: bool | None) -> float | None:
     """How likely its reason holds; None where that is not known, and for a sentence without a reason."""
     known = reliability_of(model.name, model.version)
-    if known is None or narrative.method not in known.narrators or not reason_of(narrative.text):
+    if known is None or narrative.method not in known.narrators or not sentences.reason_of(narrative.text):
         return None
     if find_artifact(model.name, model.version, narrative.method).card["sha256"] != known.narrators[narrative.method]:
         return None  # other weights, whose sentences nobody has read
@@ -181,10 +178,15 @@ def chance_of(model: FrozenModel, encoding: Encoding, narrative: Narrative, used
 def features(model: FrozenModel, encoding: Encoding, narrative: Narrative, used: bool | None) -> dict[str, float]:
     """What is measured of one sentence; `used` is whether the model uses the words that it names."""
     _, narrator = load_narrator(model, narrative.method)
-    inputs, logits = read_inputs(model, [encoding], narrator.layer)
-    reason = reason_of(narrative.text)
+    inputs, logits = sentences.read_inputs(model, [encoding], narrator.layer)
+    reason = sentences.reason_of(narrative.text)
     own = stems(reason, model.labels)
-    there = {stem(word) for unit in encoding.units if unit.kind == "word" for word in content(unit.text)}
+    there = {
+        content_words.stem(word)
+        for unit in encoding.units
+        if unit.kind == "word"
+        for word in content_words.content(unit.text)
+    }
     values = {
         CERTAINTY: float(logits.softmax(-1).max()),
         LIKELIHOOD: likelihood(narrator, inputs, narrative.text),
@@ -199,7 +201,7 @@ def features(model: FrozenModel, encoding: Encoding, narrative: Narrative, used:
     return values
 
 
-def likelihood(narrator: Narrator, inputs: NarratorInput, text: str) -> float:
+def likelihood(narrator: Narrator, inputs: narrator_input.NarratorInput, text: str) -> float:
     """The mean log-probability of the tokens of the reason as it is written on the page, the end included."""
     language = narrator.language
     ids = torch.tensor([language.ids(text)], device=inputs.states.device)
@@ -209,16 +211,18 @@ def likelihood(narrator: Narrator, inputs: NarratorInput, text: str) -> float:
     return float(shares.gather(-1, ids[..., None])[0, before:, 0].mean())
 
 
-def sampled(narrator: Narrator, inputs: NarratorInput, labels: Sequence[str]) -> list[frozenset[str]]:
+def sampled(narrator: Narrator, inputs: narrator_input.NarratorInput, labels: Sequence[str]) -> list[frozenset[str]]:
     """The stems of the reasons of a few sampled sentences."""
     several = inputs[torch.zeros(SAMPLES, dtype=torch.long)]
-    rows = generate(narrator, several, temperature=TEMPERATURE, seed=0)
-    return [stems(reason_of(narrator.language.text(row)), labels) for row in rows]
+    rows = generation.generate(narrator, several, temperature=TEMPERATURE, seed=0)
+    return [stems(sentences.reason_of(narrator.language.text(row)), labels) for row in rows]
 
 
 def stems(reason: str, labels: Sequence[str]) -> frozenset[str]:
     """Those of its content words, without class names."""
-    return frozenset(stem(word) for word in content(without_label(reason, labels)))
+    return frozenset(
+        content_words.stem(word) for word in content_words.content(sentences.without_label(reason, labels))
+    )
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
@@ -229,5 +233,5 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 def entailed(model: FrozenModel, encoding: Encoding, reason: str) -> float:
     """The frozen model's own probability that both texts together entail the reason."""
     words: list[str] = [unit.text for unit in encoding.units]
-    _, logits = read_inputs(model, [model.encode(Example(" ".join(words), reason))], 0)
+    _, logits = sentences.read_inputs(model, [model.encode(Example(" ".join(words), reason))], 0)
     return float(logits.softmax(-1)[0, ENTAILMENT.index("entailment")])

@@ -28,8 +28,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.narrative.interchange import activations, layer_sizes, run_with_exchange
-from explainers.narrative.interchange_check import random_neurons
+from explainers.narrative import interchange, interchange_check
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.sentences import HeadStates, generate_batch, head_states
 
@@ -49,7 +48,7 @@ class Counterfactual:
 
 def head_logits(head: nn.Sequential, states: Tensor) -> Tensor:
     """Logits (B, C), layer by layer, so that a hook that another thread has put on the head does not record them."""
-    return activations(head, states)[-1]
+    return interchange.activations(head, states)[-1]
 
 
 def nearest_other(states: Tensor, predicted: Tensor, among: Tensor, their_classes: Tensor) -> Tensor:
@@ -189,7 +188,7 @@ def first_change(head: nn.Sequential, states: Tensor, layer: int) -> ChangingExc
     for draw in range(OPENING_DRAWS):
         neurons = _neurons(head, layer, draw)
         for base in range(len(some)):
-            exchanged = run_with_exchange(head, some[base].expand_as(some), some, layer, neurons).argmax(1)
+            exchanged = interchange.run_with_exchange(head, some[base].expand_as(some), some, layer, neurons).argmax(1)
             changed = (exchanged != classes[base]).nonzero()
             if len(changed):
                 return ChangingExchange(base, int(changed[0]), draw)
@@ -204,9 +203,9 @@ def changing_draws(head: nn.Sequential, both: Tensor, layer: int) -> tuple[int, 
     return tuple(
         draw
         for draw in range(DRAWS)
-        if int(run_with_exchange(head, base, source, layer, _neurons(head, layer, draw)).argmax()) != before
+        if int(interchange.run_with_exchange(head, base, source, layer, _neurons(head, layer, draw)).argmax()) != before
     )
 
 
 def _neurons(head: nn.Sequential, layer: int, draw: int) -> Tensor:
-    return torch.tensor(random_neurons(layer_sizes(head)[layer], draw))
+    return torch.tensor(interchange_check.random_neurons(interchange.layer_sizes(head)[layer], draw))

@@ -22,10 +22,9 @@ from transformers import PreTrainedModel
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.narrator_specs import narrator_spec
-from explainers.models.bundle_cards import reason_on_topic, reason_truth
-from explainers.models.catalog import fingerprint
+from explainers.models import bundle_cards, catalog, internals
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.internals import classifier_head
+from explainers.narrative import narrator_input, pretrained, reason_sources, reconstruction, text_metrics, token_states
 from explainers.narrative.cause import BY_RULES, BY_SIMILARITY, Judge, NarratorTraining, Parts, train
 from explainers.narrative.language import (
     LANGUAGE_MODELS,
@@ -37,16 +36,9 @@ from explainers.narrative.language import (
 )
 from explainers.narrative.narrate import read_narrator
 from explainers.narrative.narrator import Narrator, TokenReader
-from explainers.narrative.narrator_input import InputTokens
-from explainers.narrative.pretrained import pretrained_language_model
-from explainers.narrative.reason_sources import ReasonSource, reason_source
 from explainers.narrative.recipe import NarratorRecipe
-from explainers.narrative.reconstruction import warm_up
 from explainers.narrative.sentences import NarratorItem, class_means, narrator_items, reason_of, sentence
-from explainers.narrative.text_metrics import bleu
-from explainers.narrative.token_states import Continued, continue_from_layer
-from explainers.training.artifacts import Artifact, ModelCache, find_artifact, own_folder, write_artifact
-from explainers.training.packing import packed
+from explainers.training import artifacts, packing
 from explainers.training.spec import FitSpec, with_hyperparameters
 
 INPUTS = 2_000  # whose tokens the regression is fitted to
@@ -58,16 +50,16 @@ def judge_of(model: str, examples: Sequence[Example], items: Sequence[NarratorIt
     """Where rules can tell it, the share of right reasons: true of the input, and about what the known reason is about.
     Elsewhere BLEU-4 of the reason against the given ones. Items whose class the model predicts wrongly do not count."""
     known = [reason_of(item.sentences[0]) for item in items if item.right]
-    rules = any(reason_on_topic(model, reason, [reason]) is not None for reason in known)
+    rules = any(bundle_cards.reason_on_topic(model, reason, [reason]) is not None for reason in known)
 
     def judged(texts: Sequence[str]) -> Mapping[str, float]:
         rows = [row for row in zip(texts, examples, items, strict=False) if row[2].right]
         if not rules:
             reasons = [[reason_of(sentence) for sentence in item.sentences] for *_, item in rows]
-            return {BY_SIMILARITY: bleu([reason_of(text) for text, _, _ in rows], reasons)["bleu_4"]}
+            return {BY_SIMILARITY: text_metrics.bleu([reason_of(text) for text, _, _ in rows], reasons)["bleu_4"]}
         hits = [
-            reason_on_topic(model, reason_of(text), [reason_of(sentence) for sentence in item.sentences])
-            and reason_truth(model, reason_of(text), example).true
+            bundle_cards.reason_on_topic(model, reason_of(text), [reason_of(sentence) for sentence in item.sentences])
+            and bundle_cards.reason_truth(model, reason_of(text), example).true
             for text, example, item in rows
         ]
         return {BY_RULES: sum(map(bool, hits)) / max(len(hits), 1)}
@@ -78,7 +70,7 @@ def judge_of(model: str, examples: Sequence[Example], items: Sequence[NarratorIt
 WARM_UP_EPOCHS = 2
 RUNS = Path("runs/narrative")
 
-_items = ModelCache(1)  # the tokens of one set take a gigabyte
+_items = artifacts.ModelCache(1)  # the tokens of one set take a gigabyte
 
 
 def recipe_for(spec: FitSpec) -> NarratorRecipe:
@@ -105,7 +97,7 @@ def run_folder(spec: FitSpec) -> Path:
     """The default folder for log and checkpoint."""
     suffix = "".join(f"-{name}-{value}" for name, value in spec.settings)
     suffix += f"-{spec.format}" if spec.format else ""
-    return RUNS / f"{own_folder(spec.model, '').name}{spec.method}{suffix}-{spec.seed}".replace("/", "_")
+    return RUNS / f"{artifacts.own_folder(spec.model, '').name}{spec.method}{suffix}-{spec.seed}".replace("/", "_")
 
 
 def read_parts(spec: FitSpec, model: FrozenModel) -> Parts:
@@ -114,7 +106,7 @@ def read_parts(spec: FitSpec, model: FrozenModel) -> Parts:
     layer, more = recipe.layer, recipe.more_examples
 
     def read() -> Parts:
-        source = reason_source(model, spec.data_path, spec.image_files)
+        source = reason_sources.reason_source(model, spec.data_path, spec.image_files)
         examples = (*source.training, *source.further_training(more)) if more else source.training
         training, validation = (narrator_items(model, part, layer) for part in (examples, source.validation))
         return Parts(training, validation, judge_of(model.name, source.validation, validation))
@@ -124,9 +116,9 @@ def read_parts(spec: FitSpec, model: FrozenModel) -> Parts:
     return replace(parts, continued=_continued(model, layer))  # which holds the model, and must not be kept with it
 
 
-def _continued(model: FrozenModel, layer: int) -> Continued | None:
+def _continued(model: FrozenModel, layer: int) -> token_states.Continued | None:
     """The frozen layers after `layer`."""
-    return (lambda tokens, real: continue_from_layer(model, tokens, real, layer)) if layer else None
+    return (lambda tokens, real: token_states.continue_from_layer(model, tokens, real, layer)) if layer else None
 
 
 def warmed_up_language_model(spec: FitSpec, model: FrozenModel) -> tuple[PreTrainedModel, Language, Path | None]:
@@ -139,8 +131,10 @@ def warmed_up_language_model(spec: FitSpec, model: FrozenModel) -> tuple[PreTrai
     if name not in LANGUAGE_MODELS:
         with torch.random.fork_rng():
             torch.manual_seed(recipe.seed)  # of its new cross-attention
-            return *pretrained_language_model(name, reads_tokens=reads_tokens, rank=recipe.adapter_rank), None
-    source = reason_source(model, spec.data_path, spec.image_files)
+            return *pretrained.pretrained_language_model(
+                name, reads_tokens=reads_tokens, rank=recipe.adapter_rank
+            ), None
+    source = reason_sources.reason_source(model, spec.data_path, spec.image_files)
     base = f"language-{source.name}{'' if name == SMALL else f'-{name}'}"
     weights, words = RUNS / f"{base}.safetensors", RUNS / f"{base}.words.json"
     if not weights.is_file():
@@ -156,7 +150,7 @@ def warmed_up_language_model(spec: FitSpec, model: FrozenModel) -> tuple[PreTrai
     return phi, language, words
 
 
-def _warm_up(source: ReasonSource, labels: Sequence[str], name: str, weights: Path, words: Path) -> None:
+def _warm_up(source: reason_sources.ReasonSource, labels: Sequence[str], name: str, weights: Path, words: Path) -> None:
     """On all texts and reasons of the source; for e-SNLI also on those of e-SNLI-VE; never of the test split."""
     texts = source.sentences()
     weights.parent.mkdir(parents=True, exist_ok=True)
@@ -167,7 +161,7 @@ def _warm_up(source: ReasonSource, labels: Sequence[str], name: str, weights: Pa
         torch.manual_seed(0)
         phi = new_language_model(language.size, name)
     with (weights.parent / "language.jsonl").open("w", encoding="utf-8") as log:
-        warm_up(phi, language, texts, epochs=WARM_UP_EPOCHS, seed=0, log=log)
+        reconstruction.warm_up(phi, language, texts, epochs=WARM_UP_EPOCHS, seed=0, log=log)
     fresh = weights.with_suffix(".new")
     save_file(
         {name: tensor.contiguous() for name, tensor in phi.state_dict().items() if name != "lm_head.weight"}, fresh
@@ -177,11 +171,11 @@ def _warm_up(source: ReasonSource, labels: Sequence[str], name: str, weights: Pa
 
 def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights, vocabulary and card to `out` or to the store, and returns the card."""
-    before, began, recipe = fingerprint(model), time.perf_counter(), recipe_for(spec)
-    start = find_artifact(model.name, model.version, narrator_spec(recipe.start).id) if recipe.start else None
+    before, began, recipe = catalog.fingerprint(model), time.perf_counter(), recipe_for(spec)
+    start = artifacts.find_artifact(model.name, model.version, narrator_spec(recipe.start).id) if recipe.start else None
     parts = read_parts(spec, model)  # errors of model or data come before the long warm-up
     phi, language, words = warmed_up_language_model(spec, model)
-    head = classifier_head(model)
+    head = internals.classifier_head(model)
     with model.lock, torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
         narrator = Narrator(head, phi, language, recipe.losses, recipe.leak, recipe.layer, recipe.reads).to(
@@ -196,23 +190,23 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     elif words is None and narrator.reads_states_as_prefix:
         read_states_as_words(narrator, parts.training)
     training = train(recipe, narrator, head, model.labels, parts, folder, resume=resume)
-    if fingerprint(model) != before:
+    if catalog.fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
     seconds = {"training": round(training.loop.seconds, 1), "all": round(time.perf_counter() - began, 1)}
     card = _card(spec, model, training, seconds, warmed_up=words is not None)
     if start is not None:
         card["started from"] = {"method": start.method, "sha256": start.card["sha256"]}
-    path = (out or own_folder(model.name, model.version, "narrative")) / f"{spec.method}.safetensors"
+    path = (out or artifacts.own_folder(model.name, model.version, "narrative")) / f"{spec.method}.safetensors"
     if words is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".words.json").write_bytes(words.read_bytes())
-    return write_artifact(path, packed(narrator.kept()), card)
+    return artifacts.write_artifact(path, packing.packed(narrator.kept()), card)
 
 
 SAME_START = ("layer", "reads", "language", "adapter_rank")  # settings that both must have alike
 
 
-def start_from(narrator: Narrator, recipe: NarratorRecipe, start: Artifact, model: FrozenModel) -> None:
+def start_from(narrator: Narrator, recipe: NarratorRecipe, start: artifacts.Artifact, model: FrozenModel) -> None:
     """Copies all weights of a fitted narrator. Raises `ExplanationError` if it reads something else, or has another
     language model or vocabulary."""
     start_recipe, fitted = read_narrator(start, model)
@@ -278,7 +272,7 @@ def ridge(features: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     return weight, target - centre @ weight
 
 
-def token_pieces(narrator: Narrator, tokens: InputTokens) -> Iterator[int]:
+def token_pieces(narrator: Narrator, tokens: narrator_input.InputTokens) -> Iterator[int]:
     """For each token of one input the piece of φ's vocabulary that it stands for: of a word's tokens the first stands
     for the word's first piece, and so on; the last piece again where there are fewer pieces."""
     language = narrator.language

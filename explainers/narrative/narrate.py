@@ -12,9 +12,7 @@ from explainers.errors import ModelUnavailable
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.narrative.content_words import content, stem
-from explainers.narrative.generation import generate
-from explainers.narrative.reconstruction import readings
+from explainers.narrative import content_words, generation, reconstruction
 from explainers.narrative.sentences import read_inputs, stated_class, without_label
 from explainers.results.events import Narrative
 from explainers.training.artifacts import (
@@ -90,11 +88,11 @@ def narrate(model: FrozenModel, encoding: Encoding, method: str) -> Narrative:
     _, narrator = load_narrator(model, method)
     began, waited = time.perf_counter(), model.meter.waited
     inputs, _ = read_inputs(model, [encoding], narrator.layer)
-    sentences = generate(narrator, inputs)
+    sentences = generation.generate(narrator, inputs)
     text = narrator.language.text(sentences[0])
     read: tuple[float, ...] = ()
     if narrator.has_reader:
-        read = tuple(readings(narrator, inputs, sentences).softmax(-1)[0].tolist())
+        read = tuple(reconstruction.readings(narrator, inputs, sentences).softmax(-1)[0].tolist())
     return Narrative(
         method,
         text,
@@ -107,9 +105,9 @@ def narrate(model: FrozenModel, encoding: Encoding, method: str) -> Narrative:
 
 def mentions(text: str, encoding: Encoding, labels: Sequence[str]) -> tuple[int, ...]:
     """Indices of the units whose word stands in the sentence, in any form."""
-    stems = {stem(word) for word in content(without_label(text, labels))}
+    stems = {content_words.stem(word) for word in content_words.content(without_label(text, labels))}
     return tuple(
         number
         for number, unit in enumerate(encoding.units)
-        if unit.kind == "word" and any(stem(word) in stems for word in content(unit.text))
+        if unit.kind == "word" and any(content_words.stem(word) in stems for word in content_words.content(unit.text))
     )

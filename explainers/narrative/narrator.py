@@ -20,10 +20,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
-from explainers.narrative.interchange import linear_layers
+from explainers.narrative import interchange, pretrained
 from explainers.narrative.language import Language
 from explainers.narrative.narrator_input import InputTokens, NarratorInput
-from explainers.narrative.pretrained import output_head
 from explainers.narrative.recipe import Leak, Losses, Reads
 
 LONGEST_WORD = 8  # pieces
@@ -199,7 +198,7 @@ class Narrator(nn.Module):
     ) -> None:
         super().__init__()
         self.language, self.leak, self.layer, self.reads = language, leak, layer, reads
-        width, embedding = linear_layers(head)[0].in_features, self.embedding_of(phi).embedding_dim
+        width, embedding = interchange.linear_layers(head)[0].in_features, self.embedding_of(phi).embedding_dim
         self.psi = nn.Linear(width, embedding)
         self.phi = phi
         self.half_precision = False  # of φ's matrix products while it learns
@@ -215,7 +214,7 @@ class Narrator(nn.Module):
             self.aggregates_words = words.weight.requires_grad
             self.aggregator = nn.Linear(words.num_embeddings if self.aggregates_words else embedding, width)
             self.c2 = copy.deepcopy(head).requires_grad_(True)
-            for part in linear_layers(self.c2):
+            for part in interchange.linear_layers(self.c2):
                 part.reset_parameters()
         self._frozen = {name for name, weight in self.named_parameters() if not weight.requires_grad}
 
@@ -293,7 +292,9 @@ class Narrator(nn.Module):
     def _logits(self, hidden: Tensor, memory: TokenMemory) -> Tensor:
         """(B, T, V) after φ's last hidden states (B, T, e)."""
         with self._precision(hidden):
-            logits = output_head(self.phi)(hidden.contiguous())  # of a slice bfloat16 takes 70 times as long on a CPU
+            logits = pretrained.output_head(self.phi)(
+                hidden.contiguous()
+            )  # of a slice bfloat16 takes 70 times as long on a CPU
         rows: Tensor = self.token_reader.pointer(hidden.float(), logits.float(), memory.keys, memory.pieces)
         return rows
 
@@ -331,7 +332,7 @@ class Narrator(nn.Module):
         named = self.reads_states_as_prefix and self.has_reader
         class_logits = self._logits(hidden[:, place : place + 1], memory)[:, 0] if named else None
         with self._precision(hidden):
-            logits = output_head(self.phi)(hidden[real])  # (N, V)
+            logits = pretrained.output_head(self.phi)(hidden[real])  # (N, V)
         own = torch.zeros_like(ids, dtype=torch.float32)
         own = own.masked_scatter(real, (-F.cross_entropy(logits.float(), ids[real], reduction="none")).exp())
         known: Tensor = self.token_reader.pointer.likelihood(own, hidden.float(), ids, memory.keys, memory.pieces)

@@ -15,10 +15,8 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertLMHeadModel, PreTrainedModel
 
 from explainers.errors import ModelUnavailable
+from explainers.models import model_files, optimisation, smollm2
 from explainers.models.foreign.file_checks import first_sentence
-from explainers.models.model_files import ModelFiles
-from explainers.models.optimisation import adapted
-from explainers.models.smollm2 import COMMAND, HUB_ID, smollm2_folder
 from explainers.models.text.base_weights import CONFIG, TOKENIZER, base_folder
 from explainers.narrative.language import LANGUAGE_MODELS, Language, language_of
 
@@ -50,7 +48,7 @@ def with_adapters(phi: PreTrainedModel, rank: int, missing: Collection[str]) -> 
         raise ModelUnavailable("This language model has no linear layers for adapters. Omit --set adapter_rank.")
     for name, weight in phi.named_parameters():
         weight.requires_grad_(name in missing)
-    setattr(phi, phi.base_model_prefix, adapted(phi.base_model, rank))
+    setattr(phi, phi.base_model_prefix, optimisation.adapted(phi.base_model, rank))
     share_frozen(phi)
     return phi
 
@@ -102,7 +100,7 @@ def output_head(phi: PreTrainedModel) -> nn.Module:
 def _causal_model(name: str, *, reads_tokens: bool) -> Loaded:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    source = ModelFiles(name)
+    source = model_files.ModelFiles(name)
     config = source.config()
     if reads_tokens and config.model_type == CROSS_ATTENTION:
         config.add_cross_attention = True
@@ -112,9 +110,11 @@ def _causal_model(name: str, *, reads_tokens: bool) -> Loaded:
 
 
 def _stored_smollm2(*, reads_tokens: bool) -> Loaded:
-    folder = smollm2_folder()
+    folder = smollm2.smollm2_folder()
     if folder is None:
-        raise ModelUnavailable(f"It is not in the store. Run `{COMMAND}`, or give its id on the hub, {HUB_ID}.")
+        raise ModelUnavailable(
+            f"It is not in the store. Run `{smollm2.COMMAND}`, or give its id on the hub, {smollm2.HUB_ID}."
+        )
     return _causal_model(str(folder), reads_tokens=reads_tokens)
 
 

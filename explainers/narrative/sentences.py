@@ -17,12 +17,9 @@ from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.internals import head_inputs
-from explainers.narrative.content_words import OPENING
-from explainers.narrative.generation import generate
+from explainers.narrative import content_words, generation, reconstruction, token_states
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NO_UNIT, InputTokens, NarratorInput, joined
-from explainers.narrative.reconstruction import reading
-from explainers.narrative.token_states import batch_token_states
 
 AT_ONCE = 32
 MOST_AT_ONCE = 256
@@ -43,7 +40,7 @@ class NarratorItem:
 def sentence(label: str, reason: str = "") -> str:
     """ "The answer is neutral because the sisters may not be …"."""
     reason = reason.strip().rstrip(".")
-    return f"{OPENING} {label} because {reason}." if reason else f"{OPENING} {label}."
+    return f"{content_words.OPENING} {label} because {reason}." if reason else f"{content_words.OPENING} {label}."
 
 
 def reason_of(text: str) -> str:
@@ -78,7 +75,7 @@ def read_inputs(model: FrozenModel, encodings: Sequence[Encoding], layer: int) -
         states, logits = head_inputs(model, encodings)
         return NarratorInput(states), logits
     batch = model.padded(encodings)
-    read = batch_token_states(model, batch, layer)
+    read = token_states.batch_token_states(model, batch, layer)
     words = tuple(tuple(unit.text if unit.kind == "word" else "" for unit in encoding.units) for encoding in encodings)
     texts = tuple(tuple(unit.segment for unit in encoding.units) for encoding in encodings)
     units = batch.owners.masked_fill(~batch.owned, NO_UNIT)
@@ -175,9 +172,11 @@ def generate_batch(narrator: Narrator, inputs: NarratorInput, labels: Sequence[s
     sentences: list[str] = []
     read: list[Tensor] = []
     for some in inputs.split():
-        rows = generate(narrator, some)
+        rows = generation.generate(narrator, some)
         sentences += [narrator.language.text(row) for row in rows]
-        read.append(reading(narrator, some, rows) if narrator.has_reader else some.states.new_zeros(len(some), 0))
+        read.append(
+            reconstruction.reading(narrator, some, rows) if narrator.has_reader else some.states.new_zeros(len(some), 0)
+        )
     return SentenceBatch(
         tuple(sentences), tuple(stated_class(sentence, labels) for sentence in sentences), torch.cat(read)
     )

@@ -32,8 +32,7 @@ from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 from transformers.models.bert.modeling_bert import BertModel
 
-from explainers.models.text.base_weights import base_folder
-from explainers.models.text.bundle import MAX_TOKENS, base_encoder, base_tokenizer
+from explainers.models.text import base_weights, bundle
 from explainers.narrative.content_words import content, stem, words
 from explainers.narrative.sentences import reason_of, without_label
 
@@ -250,8 +249,10 @@ class TokenScorer:
 
 def minilm_scorer() -> TokenScorer:
     """Raises `ModelUnavailable` if the base weights are nowhere on this machine and the hub cannot be reached."""
-    folder = base_folder()
-    return TokenScorer(base_encoder(folder).eval().requires_grad_(False), base_tokenizer(folder, MAX_TOKENS))
+    folder = base_weights.base_folder()
+    return TokenScorer(
+        bundle.base_encoder(folder).eval().requires_grad_(False), bundle.base_tokenizer(folder, bundle.MAX_TOKENS)
+    )
 
 
 def bert_scores(scorer: TokenScorer, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:

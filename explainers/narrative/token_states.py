@@ -14,8 +14,7 @@ from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import classifier_head, forward_with_internals, transformer_layers
-from explainers.narrative.interchange import draw_neurons, exchange_neurons
-from explainers.narrative.narrator_input import NarratorInput
+from explainers.narrative import interchange, narrator_input
 
 Continued = Callable[[Tensor, Tensor], Tensor]  # the middle layer's tokens (B, L, d), real (B, L) → those of the last
 
@@ -67,17 +66,17 @@ def continue_from_layer(model: FrozenModel, tokens: Tensor, real: Tensor, layer:
 
 
 def exchange_in_layer(
-    inputs: NarratorInput, share: float, generator: torch.Generator, continued: Continued
-) -> NarratorInput:
+    inputs: narrator_input.NarratorInput, share: float, generator: torch.Generator, continued: Continued
+) -> narrator_input.NarratorInput:
     """Every base with `share` of the neurons of its neighbour in the batch. c and last layer are those that follow."""
     tokens = inputs.tokens
     if tokens is None:
         raise ValueError("only inputs with tokens can be exchanged in a layer")
     middle = tokens.states[:, :, 0].float()  # (B, L, d)
     means = mean_of_tokens(middle, tokens.real)
-    neurons = draw_neurons(means.shape[1], share, generator)
-    shift = exchange_neurons(means, means.roll(-1, 0), neurons) - means  # (B, d)
+    neurons = interchange.draw_neurons(means.shape[1], share, generator)
+    shift = interchange.exchange_neurons(means, means.roll(-1, 0), neurons) - means  # (B, d)
     exchanged = middle + shift[:, None]
     last = continued(exchanged, tokens.real)
     states = torch.stack([exchanged, last], dim=2)
-    return NarratorInput(mean_of_tokens(last, tokens.real), replace(tokens, states=states))
+    return narrator_input.NarratorInput(mean_of_tokens(last, tokens.real), replace(tokens, states=states))

@@ -10,9 +10,8 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, method_spec, select
 from explainers.metrics.faithfulness import METRICS, decisive_metric
 from explainers.metrics.spec import MetricSpec
-from explainers.report import narratives, wording
+from explainers.report import colours, narratives, wording
 from explainers.report.answer import RANDOM
-from explainers.report.colours import line_of
 from explainers.report.heatmap import heatmap, legend, plain_image
 from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.summary import summary
@@ -145,7 +144,10 @@ def curves(comparison: "Comparison") -> str:
 
     plots = "".join(f"<div>{inline_svg(comparison, kept=kept)}</div>" for kept in (False, True))
     results = comparison.displayed_results
-    lines = [_legend_line(line_name(result), result.method, BORDERS[line_of(result.method).dash]) for result in results]
+    lines = [
+        _legend_line(line_name(result), result.method, BORDERS[colours.line_of(result.method).dash])
+        for result in results
+    ]
     control = comparison.random_control
     if control is not None:
         lines.append(_legend_line(f"Random: mean and range of {len(control.curves)} orders", control.method, "solid"))
@@ -153,7 +155,9 @@ def curves(comparison: "Comparison") -> str:
 
 
 def _legend_line(name: str, method: str, border: str) -> str:
-    return f'<span><i style="border-top: 3px {border} {line_of(method).colour}"></i>{wording.escaped(name)}</span>'
+    return (
+        f'<span><i style="border-top: 3px {border} {colours.line_of(method).colour}"></i>{wording.escaped(name)}</span>'
+    )
 
 
 def methods_explained(comparison: "Comparison") -> str:

@@ -17,8 +17,7 @@ import numpy as np
 
 from explainers.datasets.entailment import NO_RULES
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
-from explainers.report import wording
-from explainers.report.narrator_overview import TrackRecord, percent, track_record
+from explainers.report import narrator_overview, wording
 from explainers.results.events import NO_WORD
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ Checks = Mapping[str, Sequence[CheckLine]]  # by narrator, in the order of QUEST
 
 def sentence_verdict(
     checks: Checks,
-    records: Mapping[str, TrackRecord | None],
+    records: Mapping[str, narrator_overview.TrackRecord | None],
     chances: Mapping[str, float] = MappingProxyType({}),
     certainty: float = 1.0,
 ) -> str:
@@ -129,7 +128,9 @@ def sentence_verdict(
     return " ".join(filter(None, (_supported(checks, records, chances), unsure)))
 
 
-def _supported(checks: Checks, records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]) -> str:
+def _supported(
+    checks: Checks, records: Mapping[str, narrator_overview.TrackRecord | None], chances: Mapping[str, float]
+) -> str:
     named = {method: lines for method, lines in checks.items() if lines[0].state == "yes"}
     sound = {method: lines for method, lines in named.items() if all(line.state != "no" for line in lines)}
     passed = {method: _passed(lines) for method, lines in sound.items()}
@@ -165,14 +166,18 @@ def _passed(lines: Sequence[CheckLine]) -> tuple[str, ...]:
     return tuple(line.question for line in lines[1:] if line.state == "yes")
 
 
-def _share(method: str, records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]) -> float | None:
+def _share(
+    method: str, records: Mapping[str, narrator_overview.TrackRecord | None], chances: Mapping[str, float]
+) -> float | None:
     """The chance of this sentence, else the share of its narrator's right reasons; None where neither is known."""
     record = records.get(method)
     return chances.get(method, None if record is None else record.right)
 
 
 def _by_luck(
-    supported: Mapping[str, object], records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]
+    supported: Mapping[str, object],
+    records: Mapping[str, narrator_overview.TrackRecord | None],
+    chances: Mapping[str, float],
 ) -> str:
     pass_ = "pass" if len(supported) > 1 else "passes"
     return (
@@ -184,7 +189,7 @@ def _by_luck(
 def _best(
     methods: Sequence[str],
     lines: Sequence[CheckLine],
-    records: Mapping[str, TrackRecord | None],
+    records: Mapping[str, narrator_overview.TrackRecord | None],
     chances: Mapping[str, float],
 ) -> str:
     they, name, their, is_ = ("They", "name", "their", "are") if len(methods) > 1 else ("It", "names", "its", "is")
@@ -199,16 +204,20 @@ def _best(
     return text
 
 
-def _shares(methods: Sequence[str], records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]) -> str:
+def _shares(
+    methods: Sequence[str], records: Mapping[str, narrator_overview.TrackRecord | None], chances: Mapping[str, float]
+) -> str:
     """The chance of these sentences where it is known, else how often reasons of their narrators were right; empty
     where neither is known of any."""
-    likely = [f"{narrator_spec(one).name} {percent(chances[one])}" for one in methods if one in chances]
+    likely = [
+        f"{narrator_spec(one).name} {narrator_overview.percent(chances[one])}" for one in methods if one in chances
+    ]
     if likely:
         return f"{CHANCE}: {wording.join_names(likely)}."
     known = [
         (method, record.right) for method in methods if (record := records.get(method)) and record.right is not None
     ]
-    shares = [f"{narrator_spec(narrator).name} {percent(right)}" for narrator, right in known]
+    shares = [f"{narrator_spec(narrator).name} {narrator_overview.percent(right)}" for narrator, right in known]
     return f"{KNOWN}: {wording.join_names(shares)}." if shares else ""
 
 
@@ -246,7 +255,7 @@ def best_sentence(comparison: "Comparison") -> str:
     """Which sentence is best supported; empty without sentences. What was not checked by now is not waited for."""
     model = comparison.decision.card.name
     checks = {narrative.method: _by_now(checks_of(comparison, narrative)) for narrative in comparison.narratives}
-    records = {method: track_record(model, method) for method in checks}
+    records = {method: narrator_overview.track_record(model, method) for method in checks}
     return sentence_verdict(checks, records, chances_of(comparison), max(comparison.probabilities))
 
 

@@ -14,10 +14,8 @@ from typing import Any
 from explainers.installation import ASSETS
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
-from explainers.report import narrator_tables
-from explainers.report.evaluation_tables import EVALUATION
+from explainers.report import evaluation_tables, narrator_tables, wording
 from explainers.report.tables import Table, TableColumn, command_block, key_column
-from explainers.report.wording import UNDEFINED, join_names
 from explainers.training.artifacts import available_artifacts
 
 SUMMARY = ASSETS / "readings" / "summary.json"
@@ -198,12 +196,12 @@ def _advice(model: str, column: str, rows: Rows) -> str:
     shares = [f"{narrator_spec(row['method']).name} ({percent(row[column]['mean'])})" for row in level]
     if column == narrator_tables.RIGHT:
         return (
-            f"On {model} reasons are right most often from {join_names(shares)}, of the unseen inputs that the model "
-            "classified correctly."
+            f"On {model} reasons are right most often from {wording.join_names(shares)}, of the unseen inputs that "
+            "the model classified correctly."
         )
     return (
         f"On {model} nothing tells whether reasons are right. Those that share more words with their own input than "
-        f"with nine others of its class come most often from {join_names(shares)}."
+        f"with nine others of its class come most often from {wording.join_names(shares)}."
     )
 
 
@@ -253,7 +251,11 @@ COMPARED_BY = ((narrator_tables.RIGHT, "right reasons"), ("own_minus_other", "wo
 
 def stored_evaluations(folder: Path) -> list[dict[str, Any]]:
     """Those in `evaluation.json`, and of narrators that were measured apart from these, `evaluation-<name>.json`."""
-    paths = [path for path in (folder / EVALUATION, *sorted(folder.glob("evaluation-*.json"))) if path.is_file()]
+    paths = [
+        path
+        for path in (folder / evaluation_tables.EVALUATION, *sorted(folder.glob("evaluation-*.json")))
+        if path.is_file()
+    ]
     return [_table(path, path.stat().st_mtime_ns) for path in paths]
 
 
@@ -283,7 +285,7 @@ def narrator_evaluation(folder: Path) -> Iterator[str]:
 
 def names_of(rows: Sequence[Row]) -> str:
     """As in "φ, φ + TS and CAuSE"."""
-    return join_names([narrator_tables.row_name(row) for row in rows])
+    return wording.join_names([narrator_tables.row_name(row) for row in rows])
 
 
 def trainings_of(rows: Sequence[Row]) -> str:
@@ -291,7 +293,7 @@ def trainings_of(rows: Sequence[Row]) -> str:
     most = max(row["seeds"] for row in rows)
     once = [narrator_tables.row_name(row) for row in rows if row["seeds"] < most]
     every = "one training" if most == 1 else f"{most} trainings"
-    return f"{every} per narrator" + (f", only one of {join_names(once)}" if once else "")
+    return f"{every} per narrator" + (f", only one of {wording.join_names(once)}" if once else "")
 
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:
@@ -324,7 +326,7 @@ def _examples_table(method: str) -> Table[Row]:
         if "on_topic" not in example:
             return None
         on_topic = example["on_topic"][method]
-        return UNDEFINED if on_topic is None else "yes" if on_topic and example["true"][method] else "no"
+        return wording.UNDEFINED if on_topic is None else "yes" if on_topic and example["true"][method] else "no"
 
     return Table(
         (

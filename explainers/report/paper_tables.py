@@ -14,14 +14,13 @@ from typing import Any, Literal, get_args
 
 from explainers.installation import ASSETS
 from explainers.metrics.agreement import kendall
-from explainers.report.evaluation_tables import row_name
-from explainers.report.paper_definitions import PUBLISHED, PublishedMetric
+from explainers.report import evaluation_tables, paper_definitions
 from explainers.report.tables import Table, TableColumn, as_percent, command_block, plus_minus
 
 STORED = ASSETS / "papers"
 FIGURES = Path(__file__).with_name("paper_figures.toml")
 CONTROLS = ("random",)  # that stand below the methods
-METRICS: Mapping[str, PublishedMetric] = {metric.id: metric for metric in PUBLISHED}
+METRICS: Mapping[str, paper_definitions.PublishedMetric] = {metric.id: metric for metric in paper_definitions.PUBLISHED}
 
 Outcome = Literal["holds", "open", "reversed"]
 Verdict = Literal["replicated", "partly replicated", "open", "not replicated"]
@@ -194,7 +193,7 @@ def papers_document() -> str:
 
 def value_table(result: TableResult) -> Table[str]:
     """A row per method, and two columns per metric: the paper's value and ours."""
-    columns: list[TableColumn[str]] = [TableColumn("method", row_name)]
+    columns: list[TableColumn[str]] = [TableColumn("method", evaluation_tables.row_name)]
     for metric in result.table.metrics:
         columns += [_published(result, metric), _measured(result, metric)]
     return Table(tuple(columns))
@@ -230,9 +229,16 @@ def outcome_lines(result: TableResult) -> list[OutcomeLine]:
     for own in result.table.own:
         compared = result.compared(own)
         if compared:
-            wrong = ", ".join(f"{row_name(one.other)} by {METRICS[one.metric].name}" for one in reversed_ones(compared))
-            lines.append(OutcomeLine(row_name(own), f"{counted(compared)}.{f' Reversed: {wrong}.' if wrong else ''}"))
-    missing = "; ".join(f"{row_name(method)}: {reason}" for method, reason in result.left_out.items())
+            wrong = ", ".join(
+                f"{evaluation_tables.row_name(one.other)} by {METRICS[one.metric].name}"
+                for one in reversed_ones(compared)
+            )
+            lines.append(
+                OutcomeLine(
+                    evaluation_tables.row_name(own), f"{counted(compared)}.{f' Reversed: {wrong}.' if wrong else ''}"
+                )
+            )
+    missing = "; ".join(f"{evaluation_tables.row_name(method)}: {reason}" for method, reason in result.left_out.items())
     lines += [OutcomeLine("Not compared", f"{missing.removesuffix('.')}.")] if missing else []
     orders = ", ".join(f"{METRICS[metric].name} {result.order(metric):.2f}" for metric in result.table.metrics)
     return [*lines, OutcomeLine("τ of the order of the methods", f"{orders}.")]
@@ -257,7 +263,7 @@ SUMMARY: Table[SummaryRow] = Table(
     (
         TableColumn("table", lambda row: f"{row[0].table.paper}, {row[0].table.table}"),
         TableColumn("data set", lambda row: row[0].data_set),
-        TableColumn("method", lambda row: row_name(row[1])),
+        TableColumn("method", lambda row: evaluation_tables.row_name(row[1])),
         TableColumn("hold", lambda row: _number(row[2], "holds"), align="right"),
         TableColumn("open", lambda row: _number(row[2], "open"), align="right"),
         TableColumn("reversed", lambda row: _number(row[2], "reversed"), align="right"),
@@ -282,7 +288,7 @@ def _missing() -> list[str]:
     return [f"{table.paper}, {table.table} ({', '.join(names)})" for table, names in left if names]
 
 
-DEFINITIONS: Table[PublishedMetric] = Table(
+DEFINITIONS: Table[paper_definitions.PublishedMetric] = Table(
     (
         TableColumn("metric", lambda metric: metric.name),
         TableColumn("operator", lambda metric: f"`{metric.erasure}`"),

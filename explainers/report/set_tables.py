@@ -6,17 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from explainers.evaluation import sanity_summary, set_summary
-from explainers.evaluation.names import RANDOM
-from explainers.evaluation.set_frames import EVIDENCE, metric_column, plausibility_column
+from explainers.evaluation import names, sanity_summary, set_frames, set_summary
 from explainers.methods.registry import method_spec
-from explainers.metrics.bootstrap import Interval
-from explainers.metrics.faithfulness import decisive_metrics
-from explainers.metrics.plausibility import PLAUSIBILITY, PlausibilityMetric
+from explainers.metrics import bootstrap, faithfulness, plausibility
 from explainers.metrics.spec import MetricSpec
-from explainers.report.document import FRAGMENT_STYLE, standalone_page
+from explainers.report import document, wording
 from explainers.report.tables import Table, TableColumn, as_percent, bounds, interval_cell
-from explainers.report.wording import counted, decimals, escaped
 from explainers.results.manifest import strict_json
 
 SET_STYLE = """
@@ -45,29 +40,29 @@ NOTE = (
 
 def method_columns(operators: Sequence[str]) -> Table[set_summary.MethodSummary]:
     """Return the table of methods: evidence, its distance to the best, AOPC under each operator, and costs."""
-    metrics = [_metric_column(metric, operator) for operator in operators for metric in decisive_metrics()]
+    metrics = [_metric_column(metric, operator) for operator in operators for metric in faithfulness.decisive_metrics()]
     return Table(
         (
             TableColumn("method", lambda row: set_summary.name_of(row.method), align="left"),
             TableColumn("inputs", lambda row: row.inputs, ",", align="right"),
             TableColumn(
                 "evidence ↑",
-                lambda row: row.metrics.get(metric_column(EVIDENCE, operators[0])),
+                lambda row: row.metrics.get(set_frames.metric_column(set_frames.EVIDENCE, operators[0])),
                 bounds(),
                 align="right",
                 meaning=EVIDENCE_MEANING,
             ),
             TableColumn("behind", lambda row: row.behind, distance_cell, align="right", undefined=""),
             *metrics,
-            *(_people_column(metric) for metric in PLAUSIBILITY if metric.id in BY_PEOPLE),
-            TableColumn("seconds", lambda row: row.seconds, decimals, align="right", undefined=""),
+            *(_people_column(metric) for metric in plausibility.PLAUSIBILITY if metric.id in BY_PEOPLE),
+            TableColumn("seconds", lambda row: row.seconds, wording.decimals, align="right", undefined=""),
             TableColumn("passes", lambda row: row.passes, ".0f", align="right", undefined=""),
             TableColumn("failed", lambda row: row.failed or None, ",", align="right", optional=True, undefined=""),
         )
     )
 
 
-def distance_cell(value: Interval) -> str:
+def distance_cell(value: bootstrap.Interval) -> str:
     """As `interval_cell`, with as many decimals as tell whether the interval holds 0."""
     places = next((places for places in range(3, 7) if round(value.low, places)), 3)
     return interval_cell(value, places=places)
@@ -132,17 +127,21 @@ def _sanity_column(place: int, check: sanity_summary.SanityCheck) -> TableColumn
 
 def metric_columns(operators: Sequence[str]) -> list[str]:
     """Return the columns of the frame that the table of methods shows."""
-    metrics = [metric.id for metric in decisive_metrics()]
-    columns = [metric_column(metric, operator) for operator in operators for metric in (EVIDENCE, *metrics)]
-    return [*columns, *map(plausibility_column, BY_PEOPLE)]
+    metrics = [metric.id for metric in faithfulness.decisive_metrics()]
+    columns = [
+        set_frames.metric_column(metric, operator)
+        for operator in operators
+        for metric in (set_frames.EVIDENCE, *metrics)
+    ]
+    return [*columns, *map(set_frames.plausibility_column, BY_PEOPLE)]
 
 
 def plausibility_note(methods: pd.DataFrame) -> str:
     """Return how many inputs have marks of people that count, and what agreement says; empty without any."""
-    column = plausibility_column(BY_PEOPLE[0])
+    column = set_frames.plausibility_column(BY_PEOPLE[0])
     if column not in methods:
         return ""
-    chance = methods[methods["method"] == RANDOM]
+    chance = methods[methods["method"] == names.RANDOM]
     return f"Marks of people count in {int(chance[column].notna().sum()):,} of {len(chance):,} inputs. {PEOPLE_NOTE}"
 
 
@@ -179,7 +178,7 @@ def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
         ),
     ]
     left_out = manifest["data"]["left_out"]
-    are = f"{counted(left_out, 'row')} {'is' if left_out == 1 else 'are'}"
+    are = f"{wording.counted(left_out, 'row')} {'is' if left_out == 1 else 'are'}"
     sections += [f"{are} left out: {' '.join(manifest['data']['problems'][:5])}"] if left_out else []
     return "\n\n".join(filter(None, sections))
 
@@ -192,29 +191,30 @@ def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
     table = set_summary.method_table(methods, metric_columns(operators), operators[0])
     title = f"{manifest['model']['name']} on {manifest['data']['name']}: which explanation method?"
     words = "".join(
-        f"<h3>{escaped(title)}</h3>{_wide(WORDS.html(listed))}" for title, listed in _words(rows, methods, operators[0])
+        f"<h3>{wording.escaped(title)}</h3>{_wide(WORDS.html(listed))}"
+        for title, listed in _words(rows, methods, operators[0])
     )
     checked = sanity_summary.outcomes(sanity)
     cascades = {method: steps for method in checked if (steps := sanity_summary.cascade(sanity, method))}
-    remarks = "".join(f"<li>{escaped(note)}</li>" for note in sanity_summary.notes(sanity))
+    remarks = "".join(f"<li>{wording.escaped(note)}</li>" for note in sanity_summary.notes(sanity))
     checks = (
         f"<h2>Sanity checks</h2>{_wide(sanity_table().html(checked.items()))}"
-        f'<p class="note">{escaped(SANITY_NOTE)}</p>{cascade_plot(cascades)}<ul>{remarks}</ul>'
+        f'<p class="note">{wording.escaped(SANITY_NOTE)}</p>{cascade_plot(cascades)}<ul>{remarks}</ul>'
         if len(sanity)
         else ""
     )
-    note = escaped(f"{NOTE} {plausibility_note(methods)}".strip())
+    note = wording.escaped(f"{NOTE} {plausibility_note(methods)}".strip())
     body = f"""<div class="crosslight">
-<p class="summary">{escaped(set_summary.recommendation(methods, operators[0]).sentence)}</p>
+<p class="summary">{wording.escaped(set_summary.recommendation(methods, operators[0]).sentence)}</p>
 <h2>Methods</h2>{_wide(method_columns(operators).html(table))}<p class="note">{note}</p>
 {method_plots(table, set_summary.mean_curves(methods), operators[0])}
 <h2>How often an answer is supported</h2>{_wide(STATUSES.html(_all_shares(rows)))}
 {trust_plot(set_summary.trust_points(rows, methods, operators[0]))}
 <h2>Words</h2>{words}
 {checks}
-<h2>Manifest</h2><pre>{escaped(strict_json(manifest))}</pre>
+<h2>Manifest</h2><pre>{wording.escaped(strict_json(manifest))}</pre>
 </div>"""
-    return standalone_page(title, body, style=FRAGMENT_STYLE + SET_STYLE)
+    return document.standalone_page(title, body, style=document.FRAGMENT_STYLE + SET_STYLE)
 
 
 def _wide(table: str) -> str:
@@ -227,8 +227,8 @@ def latex_caption(manifest: Mapping[str, Any]) -> str:
     """Return what the table of methods shows."""
     return (
         f"Explanation methods for the model {manifest['model']['name']}, compared over "
-        f"{counted(manifest['inputs'], 'input')}: means with 95 % bootstrap intervals. Evidence is AOPC-C − AOPC-S "
-        f"under {manifest['operators'][0]}."
+        f"{wording.counted(manifest['inputs'], 'input')}: means with 95 % bootstrap intervals. Evidence is "
+        f"AOPC-C − AOPC-S under {manifest['operators'][0]}."
     )
 
 
@@ -244,8 +244,8 @@ def _words(rows: pd.DataFrame, methods: pd.DataFrame, operator: str) -> Iterable
             yield f"Words for {predicted}, by {method_spec(method).name}", top_words(words, predicted)
 
 
-def _people_column(metric: PlausibilityMetric) -> TableColumn[set_summary.MethodSummary]:
-    column = plausibility_column(metric.id)
+def _people_column(metric: plausibility.PlausibilityMetric) -> TableColumn[set_summary.MethodSummary]:
+    column = set_frames.plausibility_column(metric.id)
     return TableColumn(
         f"{metric.name} ↑ people",
         lambda row: row.metrics.get(column),
@@ -258,7 +258,7 @@ def _people_column(metric: PlausibilityMetric) -> TableColumn[set_summary.Method
 
 
 def _metric_column(metric: MetricSpec, operator: str) -> TableColumn[set_summary.MethodSummary]:
-    column = metric_column(metric.id, operator)
+    column = set_frames.metric_column(metric.id, operator)
     return TableColumn(
         f"{metric.name} {metric.arrow} {operator}",
         lambda row: row.metrics.get(column),

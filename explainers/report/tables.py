@@ -19,8 +19,7 @@ from pandas.api.types import is_numeric_dtype
 
 from explainers.datasets.tables import formula_like
 from explainers.installation import VERSION
-from explainers.metrics.bootstrap import Interval
-from explainers.metrics.faithfulness import METRICS
+from explainers.metrics import bootstrap, faithfulness
 from explainers.report.metric_rows import metric_rows
 from explainers.report.wording import UNDEFINED, escaped, visible
 from explainers.results.frames import COSTS, HEAD
@@ -32,19 +31,21 @@ Row = TypeVar("Row")
 Written = str | Callable[[Any], str]
 Align = Literal["", "left", "right"]
 RULES: dict[Align, str] = {"": "---|", "left": ":--|", "right": "--:|"}  # below a header in Markdown
-Bounds = Interval | Mapping[str, float]  # as computed, or as read from a file: mean, low and high
+Bounds = bootstrap.Interval | Mapping[str, float]  # as computed, or as read from a file: mean, low and high
 ABOUT = ("model", "text", "version")  # columns of every CSV file of a comparison; the version is Crosslight's
 
 
 def bounds_of(value: Bounds) -> tuple[float, float, float]:
     """The mean, and the lower and the upper bound."""
-    if isinstance(value, Interval):
+    if isinstance(value, bootstrap.Interval):
         return value.mean, value.low, value.high
     return value["mean"], value["low"], value["high"]
 
 
 def is_bounds(value: object) -> bool:
-    return isinstance(value, Interval) or (isinstance(value, Mapping) and {"mean", "low", "high"} <= set(value))
+    return isinstance(value, bootstrap.Interval) or (
+        isinstance(value, Mapping) and {"mean", "low", "high"} <= set(value)
+    )
 
 
 def interval_cell(value: Bounds, sign: str = "", places: int = 3) -> str:
@@ -274,7 +275,7 @@ def metrics_frame(comparison: "Comparison") -> pd.DataFrame:
 
     Every registered metric has its columns, which are empty where it was not computed.
     """
-    rows, ids = {row.method: row for row in metric_rows(comparison)}, METRICS.ids
+    rows, ids = {row.method: row for row in metric_rows(comparison)}, faithfulness.METRICS.ids
     measured = [column for metric in ids for column in (metric, f"{metric}_sd")]
     frame = comparison.to_frame("metrics")
     frame = frame.reindex(columns=[*(name for name in HEAD if name in frame), *measured, *COSTS])

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 from explainers.comparison.two_models import MethodPair, ModelPair
 from explainers.methods.registry import method_spec
-from explainers.report import wording
+from explainers.report import summary, wording
 from explainers.report.answer import heading
 from explainers.report.heatmap import heatmap
-from explainers.report.summary import budget_sentence, part_name
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -88,7 +87,7 @@ def alone_notes(pair: ModelPair, names: Names) -> Iterator[str]:
     other, or had no time."""
     for name, methods, other in zip(names, pair.alone, (pair.second, pair.first), strict=True):
         missing = {*other.postponed, *(failure.method for failure in other.failures)}
-        alone = [part_name(method) for method in methods if method not in missing]
+        alone = [summary.part_name(method) for method in methods if method not in missing]
         if alone:
             yield f"Only for {name}: {wording.join_names(alone)}."
 
@@ -96,14 +95,14 @@ def alone_notes(pair: ModelPair, names: Names) -> Iterator[str]:
 def failure_notes(comparison: "Comparison", name: str) -> Iterator[str]:
     """Yield which methods failed for the model of this name, and why."""
     for failure in comparison.failures:
-        yield f"{part_name(failure.method)} failed for {name}: {failure.reason}"
+        yield f"{summary.part_name(failure.method)} failed for {name}: {failure.reason}"
 
 
 def sentences(pair: ModelPair, names: Names) -> Iterator[str]:
     """Yield what the narrators say of either model."""
     for name, comparison in zip(names, (pair.first, pair.second), strict=True):
         for narrative in comparison.narratives:
-            yield f"{part_name(narrative.method)} for {name}: “{narrative.text}”"
+            yield f"{summary.part_name(narrative.method)} for {name}: “{narrative.text}”"
 
 
 def run_notes(pair: ModelPair, names: Names) -> Iterator[str]:
@@ -112,7 +111,7 @@ def run_notes(pair: ModelPair, names: Names) -> Iterator[str]:
         if comparison.decision.encoding.warning:
             yield f"{name}: {comparison.decision.encoding.warning}"
         yield from failure_notes(comparison, name)
-        if short := budget_sentence(comparison):
+        if short := summary.budget_sentence(comparison):
             yield f"{name}: {short}"
 
 

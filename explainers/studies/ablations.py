@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.errors import ExplanationError
+from explainers.learned import fitting_loop, recipes
 from explainers.learned.batches import LearningExample, in_random_order
-from explainers.learned.fitting_loop import LearnedTraining, explained, fit, per_text
-from explainers.learned.recipes import recipe_of
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.sensitivity import sensitivity
 from explainers.models.frozen_model import FrozenModel
@@ -161,10 +160,12 @@ def _train(
     values: dict[str, Any],
     plan: AblationPlan,
 ) -> _Measured:
-    batches = len(in_random_order(texts, recipe_of(method, values).batch, random.Random(0)))
-    recipe = recipe_of(method, {**values, "epochs": -(-plan.steps // batches)})
-    training = fit(recipe, model, texts, (), folder)
-    figures = per_text(model, validation, explained(recipe, training.module, model, validation), "mask")[:, :2]
+    batches = len(in_random_order(texts, recipes.recipe_of(method, values).batch, random.Random(0)))
+    recipe = recipes.recipe_of(method, {**values, "epochs": -(-plan.steps // batches)})
+    training = fitting_loop.fit(recipe, model, texts, (), folder)
+    figures = fitting_loop.per_text(
+        model, validation, fitting_loop.explained(recipe, training.module, model, validation), "mask"
+    )[:, :2]
     sensitivities = _sensitivities(training, validation, plan.sensitive)
     return _Measured(training.loop.steps, loss_curve(folder / LOG), figures, sensitivities)
 
@@ -187,14 +188,18 @@ def _ablated(
     )
 
 
-def _sensitivities(training: LearnedTraining, texts: Sequence[LearningExample], count: int) -> NDArray[np.float64]:
+def _sensitivities(
+    training: fitting_loop.LearnedTraining, texts: Sequence[LearningExample], count: int
+) -> NDArray[np.float64]:
     """AvgSen of the first `count` texts of `SHORTEST` units or more; each borrows words of the next."""
 
     def scores(encoding: Encoding) -> tuple[float, ...]:
         model = training.model
         inputs = pad_batch([encoding], model.pad_token, model.device)
         probabilities = forward_with_internals(model, inputs).probabilities(model)[0]
-        return explained(training.recipe, training.module, model, [LearningExample(encoding, probabilities)])[0]
+        return fitting_loop.explained(
+            training.recipe, training.module, model, [LearningExample(encoding, probabilities)]
+        )[0]
 
     some = [text.encoding for text in texts if len(text.encoding.units) >= SHORTEST][: count + 1]
     return np.array([sensitivity(scores, one, other, seed=seed) for seed, (one, other) in enumerate(pairwise(some))])

@@ -19,20 +19,16 @@ from typing import Any
 import numpy as np
 
 from explainers.attribution.controls import RANDOM, random_scores
+from explainers.comparison import consensus, measuring, runner
 from explainers.comparison.answer import answer, answered
-from explainers.comparison.consensus import consensus_scores
 from explainers.comparison.decision import decide
-from explainers.comparison.measuring import run_random_control
-from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.evaluation.measurement import Plan
 from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.installation import ASSETS
 from explainers.methods.registry import SLOW, MethodSpec, default_methods, select
-from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
-from explainers.metrics.chance import evidence, sampled_null
+from explainers.metrics import bootstrap, chance, faithfulness
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
-from explainers.metrics.faithfulness import measured, metrics_at_percents
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.tables import Table, TableColumn, bounds, command_block
@@ -105,7 +101,7 @@ def explained_with(
     meter, started = Meter(), time.perf_counter()
     comparison = Comparison(decision, probabilities, results=tuple(known))
     attributions = [result.attribution for result in known]
-    for event in run(model, decision, specs, meter, narrators=(), known=attributions):
+    for event in runner.run(model, decision, specs, meter, narrators=(), known=attributions):
         comparison = comparison.with_event(event)
     comparison = answered(comparison, finished=True)
     joint, result = comparison.consensus, comparison.answer
@@ -113,9 +109,9 @@ def explained_with(
     return comparison, {
         **values,
         "top": [] if joint is None else ranking(joint.attribution.scores)[:TOP].tolist(),
-        "evidence": {result.method: evidence(result.metrics) for result in comparison.results},
+        "evidence": {result.method: chance.evidence(result.metrics) for result in comparison.results},
         "operators_evidence": {
-            check.erasure: {method: evidence(values) for method, values in check.metrics.items()}
+            check.erasure: {method: chance.evidence(values) for method, values in check.metrics.items()}
             for check in comparison.operator_checks
         },
         "random_evidence": random_evidence(comparison),
@@ -129,7 +125,7 @@ def random_evidence(comparison: Comparison) -> dict[str, float]:
     control = comparison.random_control
     by_operator = {check.erasure: check.random for check in comparison.operator_checks if check.random}
     scores = {**({} if control is None else {comparison.decision.settings.erasure: control.scores}), **by_operator}
-    return {name: float(np.mean(sampled_null(values).values)) for name, values in scores.items()}
+    return {name: float(np.mean(chance.sampled_null(values).values)) for name, values in scores.items()}
 
 
 def named_by_luck(model: FrozenModel, decision: Decision, probabilities: Scores, draw: int) -> int:
@@ -138,12 +134,12 @@ def named_by_luck(model: FrozenModel, decision: Decision, probabilities: Scores,
     units, methods = len(decision.encoding.units), tested_methods()
     first = FAKE_SEED + draw * len(methods)
     rows = {method: random_scores(units, first + number) for number, method in enumerate(methods)}
-    rows = {**rows, CONSENSUS: consensus_scores(list(rows.values()))}
+    rows = {**rows, CONSENSUS: consensus.consensus_scores(list(rows.values()))}
     comparison = Comparison(
         decision,
         probabilities,
         results=tuple(_measured(answers, method, scores, decision.label) for method, scores in rows.items()),
-        random_control=run_random_control(answers, decision.label, decision.settings.seed),
+        random_control=measuring.run_random_control(answers, decision.label, decision.settings.seed),
     )
     result = answer(comparison, finished=True)
     return len(result.better_than_chance) or -int(result.status == "supported")
@@ -152,7 +148,12 @@ def named_by_luck(model: FrozenModel, decision: Decision, probabilities: Scores,
 def _measured(answers: MaskedPredictor, method: str, scores: Scores, label: int) -> MethodResult:
     attribution = Attribution(method, answers.encoding, label, scores, signed=True)
     curves = erasure_curves(answers, scores, label, metric_counts(len(scores)))
-    return MethodResult(attribution, curves, measured(answers, scores, label, metrics_at_percents(), curves=curves), {})
+    return MethodResult(
+        attribution,
+        curves,
+        faithfulness.measured(answers, scores, label, faithfulness.metrics_at_percents(), curves=curves),
+        {},
+    )
 
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
@@ -169,14 +170,14 @@ def paired_evidence(rows: Sequence[Record], method: str, other: str) -> tuple[np
     return np.array([one for one, _ in both]), np.array([two for _, two in both])
 
 
-def rates(rows: Sequence[Record]) -> dict[str, Interval | None]:
+def rates(rows: Sequence[Record]) -> dict[str, bootstrap.Interval | None]:
     """Return every rate by name, with its interval over inputs; None without an input that counts."""
     explained = [row for row in rows if row["seeds"]]
     tested = [row for row in explained if not row["seeds"][0]["refused"]]
     supported = [row for row in tested if row["seeds"][0]["status"] == SUPPORTED]
 
-    def share(chosen: Sequence[Record], holds: Callable[[Record], float]) -> Interval | None:
-        return mean_interval(np.array([float(holds(row)) for row in chosen])) if chosen else None
+    def share(chosen: Sequence[Record], holds: Callable[[Record], float]) -> bootstrap.Interval | None:
+        return bootstrap.mean_interval(np.array([float(holds(row)) for row in chosen])) if chosen else None
 
     return {
         "luck: any of ten random orders is named": share(rows, lambda row: np.mean([n > 0 for n in row["luck"]])),
@@ -253,7 +254,7 @@ def _rates(rows: Sequence[Record]) -> list[Line]:
     return [(name, "–" if rate is None else _rate(rate)) for name, rate in rates(rows).items()]
 
 
-def _rate(rate: Interval) -> str:
+def _rate(rate: bootstrap.Interval) -> str:
     if rate.mean > 1:
         return bounds(1)(rate)
     return f"{100 * rate.mean:.1f} % [{100 * rate.low:.1f}, {100 * rate.high:.1f}] (n = {rate.texts})"
@@ -303,10 +304,10 @@ def _evidence_markdown(rows: Sequence[Record]) -> str:
             found = [row["operators_evidence"].get(erasure, {}).get(method) for row in explained]
         return [value for value in found if value is not None]
 
-    def gain(method: str) -> Interval | None:
+    def gain(method: str) -> bootstrap.Interval | None:
         if method in (CONSENSUS, RANDOM.id):
             return None
-        return difference_interval(*paired_evidence(rows, method, CONSENSUS))
+        return bootstrap.difference_interval(*paired_evidence(rows, method, CONSENSUS))
 
     def under(erasure: str) -> TableColumn[str]:
         def mean(method: str) -> float | None:
@@ -318,7 +319,7 @@ def _evidence_markdown(rows: Sequence[Record]) -> str:
     table: Table[str] = Table(
         (
             TableColumn("method", lambda method: f"`{method}`"),
-            TableColumn("mask", lambda method: mean_interval(np.array(values(method, HOME))), bounds()),
+            TableColumn("mask", lambda method: bootstrap.mean_interval(np.array(values(method, HOME))), bounds()),
             TableColumn("minus the consensus", gain, bounds(sign="+"), undefined=""),
             under("delete"),
             under("zero"),

@@ -14,8 +14,7 @@ from explainers.installation import ASSETS
 from explainers.models import states
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.models.text.base_weights import base_folder
-from explainers.models.text.bundle import base_tokenizer
+from explainers.models.text import base_weights, bundle
 from explainers.report.tables import Table, TableColumn, command_block
 
 DOCUMENT, STORED = ASSETS / "docs" / "attention.md", ASSETS / "studies" / "attention.json"
@@ -57,7 +56,7 @@ def encoder(size: Size) -> FrozenModel:
         intermediate_size=4 * size.hidden,
         attn_implementation="eager",
     )
-    tokenizer = base_tokenizer(base_folder(), max(TOKENS))
+    tokenizer = bundle.base_tokenizer(base_weights.base_folder(), max(TOKENS))
     vocabulary = tokenizer.get_vocab()
     return FrozenModel(
         name=size.name,

@@ -18,14 +18,11 @@ from explainers.evaluation.measurement import Scores, final_attribution, predict
 from explainers.evaluation.names import NO_EXPLANATION, POSITION, RANDOM, UNIFORM
 from explainers.learned import student
 from explainers.methods.registry import MethodSpec, applicable
-from explainers.metrics import agreement
-from explainers.metrics.bootstrap import Floats, difference_interval
-from explainers.models.calls import PredictionCache
+from explainers.metrics import agreement, bootstrap
+from explainers.models import calls, internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.internals import forward_with_internals, mean_states
-from explainers.report.evaluation_tables import row_name
-from explainers.report.quantities import with_student_gains
+from explainers.report import evaluation_tables, quantities
 from explainers.report.tables import Table, TableColumn, as_percent, key_column
 from explainers.results.decision import Decision, Settings
 
@@ -63,7 +60,7 @@ def consistency_rows(
     for number, encoding in enumerate(encodings):
         states.append(mean_state(model, encoding))
         classes.append(predicted_class(model, encoding))
-        pooled = model.pooled(PredictionCache())
+        pooled = model.pooled(calls.PredictionCache())
         decision = Decision(card_of(model), encoding, classes[-1], settings)
         for spec in applicable(specs, example_of(encoding)):
             mine = scores.setdefault(spec.id, {})
@@ -85,15 +82,17 @@ def controls(encoding: Encoding, seed: int) -> dict[str, Scores]:
     return {RANDOM: random_scores(units, seed), POSITION: tuple(float(-place) for place in range(units))}
 
 
-def mean_state(model: FrozenModel, encoding: Encoding) -> Floats:
+def mean_state(model: FrozenModel, encoding: Encoding) -> bootstrap.Floats:
     """H: the mean over layers and tokens of the model's hidden states, (d,)."""
     inputs = model.padded([encoding])
-    state: Floats = mean_states(forward_with_internals(model, inputs), inputs)[0].cpu().double().numpy()
+    state: bootstrap.Floats = (
+        internals.mean_states(internals.forward_with_internals(model, inputs), inputs)[0].cpu().double().numpy()
+    )
     return state
 
 
 def _consistency_row(
-    method: str, states: Floats, classes: NDArray[np.int64], scores: dict[int, Scores], reason: str
+    method: str, states: bootstrap.Floats, classes: NDArray[np.int64], scores: dict[int, Scores], reason: str
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"method": method, "inputs": len(scores)}
     if len(scores) < agreement.FEWEST:
@@ -125,7 +124,7 @@ def consistency_markdown(table: Mapping[str, Any]) -> str:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    return CONSISTENCY_NAMES.get(row["method"]) or row_name(row["method"])
+    return CONSISTENCY_NAMES.get(row["method"]) or evaluation_tables.row_name(row["method"])
 
 
 def _cons(row: Mapping[str, Any]) -> Any:
@@ -198,7 +197,7 @@ def explained_inputs(
     scores: dict[str, list[Scores]] = {UNIFORM: [], RANDOM: []}
     reasons: dict[str, str] = {}
     for number, encoding in enumerate(encodings):
-        pooled = model.pooled(PredictionCache())
+        pooled = model.pooled(calls.PredictionCache())
         decision = Decision(card_of(model), encoding, predicted_class(model, encoding), settings)
         scores[UNIFORM].append((1.0,) * len(encoding.units))
         scores[RANDOM].append(random_scores(len(encoding.units), settings.seed + number))
@@ -251,7 +250,7 @@ def padded(scores: Sequence[Scores], units: Tensor) -> Tensor:
 
 
 def _simulatability_row(method: str, right: NDArray[np.float64], without: NDArray[np.float64]) -> dict[str, Any]:
-    gain = difference_interval(right.mean(axis=0), without.mean(axis=0))
+    gain = bootstrap.difference_interval(right.mean(axis=0), without.mean(axis=0))
     return {
         "method": method,
         "accuracy": float(right.mean()),
@@ -262,7 +261,7 @@ def _simulatability_row(method: str, right: NDArray[np.float64], without: NDArra
 
 def simulatability_markdown(table: Mapping[str, Any]) -> str:
     """The table, the highest accuracy first, and how to read it."""
-    rows = sorted(with_student_gains(table["rows"]), key=lambda row: -row.get("accuracy", -1.0))
+    rows = sorted(quantities.with_student_gains(table["rows"]), key=lambda row: -row.get("accuracy", -1.0))
     return "\n\n".join([SIMULATABILITY_TABLE.markdown(rows), SIMULATABILITY_NOTE])
 
 
@@ -281,7 +280,9 @@ def _students(accuracies: Sequence[float]) -> str:
 
 SIMULATABILITY_TABLE: Table[Mapping[str, Any]] = Table(
     (
-        TableColumn("method", lambda row: SIMULATABILITY_NAMES.get(row["method"]) or row_name(row["method"])),
+        TableColumn(
+            "method", lambda row: SIMULATABILITY_NAMES.get(row["method"]) or evaluation_tables.row_name(row["method"])
+        ),
         TableColumn("accuracy ↑", _accuracy),
         TableColumn("SIM ↑", lambda row: row.get("sim") or None, _points, undefined=""),
         TableColumn("over students", lambda row: row.get("student_gain") or None, _points, undefined=""),

@@ -19,9 +19,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.learned.aml import FineTunedAml
 from explainers.methods.registry import method_spec
-from explainers.metrics.bootstrap import Interval, mean_interval
-from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.faithfulness import decisive_metrics, measured
+from explainers.metrics import bootstrap, erasure, faithfulness
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
@@ -42,9 +40,9 @@ class EqualCalls:
     steps: int
     method: str
     calls: float  # mean
-    aopc_c: Interval
-    aopc_s: Interval
-    minus_faml: tuple[Interval, Interval] | None
+    aopc_c: bootstrap.Interval
+    aopc_s: bootstrap.Interval
+    minus_faml: tuple[bootstrap.Interval, bootstrap.Interval] | None
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,8 @@ def _measured(
     meter = Meter()
     scores = attribute(model.pooled(PredictionCache()).metered(meter), decision.encoding, decision.label).scores
     calls = meter.calls
-    answers = MaskedPredictor(model, decision.encoding, "mask")
-    values = measured(answers, scores, decision.label, decisive_metrics())
+    answers = erasure.MaskedPredictor(model, decision.encoding, "mask")
+    values = faithfulness.measured(answers, scores, decision.label, faithfulness.decisive_metrics())
     return calls, (calls, values["aopc_c"], values["aopc_s"])
 
 
@@ -107,8 +105,12 @@ def _rows(results: Sequence[_Result]) -> Iterator[EqualCalls]:
         }
         for method, figures in by_method.items():
             gained = figures - by_method["faml"]
-            differences = None if method == "faml" else (mean_interval(gained[:, 1]), mean_interval(gained[:, 2]))
-            comp, suff = mean_interval(figures[:, 1]), mean_interval(figures[:, 2])
+            differences = (
+                None
+                if method == "faml"
+                else (bootstrap.mean_interval(gained[:, 1]), bootstrap.mean_interval(gained[:, 2]))
+            )
+            comp, suff = bootstrap.mean_interval(figures[:, 1]), bootstrap.mean_interval(figures[:, 2])
             yield EqualCalls(steps, method, float(figures[:, 0].mean()), comp, suff, differences)
 
 
@@ -127,7 +129,7 @@ def equal_calls_document(rows: Sequence[EqualCalls], model: str, source: str, co
     return "\n\n".join(parts) + "\n"
 
 
-def _difference(row: EqualCalls, metric: int) -> Interval | None:
+def _difference(row: EqualCalls, metric: int) -> bootstrap.Interval | None:
     return None if row.minus_faml is None else row.minus_faml[metric]
 
 

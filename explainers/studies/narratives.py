@@ -16,11 +16,9 @@ from explainers.datasets.example import Example
 from explainers.evaluation.narrator_runs import NarratorEvaluation
 from explainers.evaluation.narrators import record_text
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
-from explainers.narrative.sentences import reason_of, stated_class, without_label
-from explainers.narrative.text_metrics import mentioned, sentence_bleu
-from explainers.report import narrator_tables
+from explainers.narrative import sentences, text_metrics
+from explainers.report import narrator_tables, wording
 from explainers.report.tables import Table, TableColumn
-from explainers.report.wording import decimals
 from explainers.results.manifest import strict_json
 
 Record = Mapping[str, Any]
@@ -111,7 +109,9 @@ def _trade_off(number: int, record: Record, labels: Sequence[str]) -> TradeOff |
     others = [method for method, name in stated.items() if name not in (None, record["predicted"])]
     pairs = list(product(others, faithful))
     compared = [*others, *faithful] if pairs else []
-    closeness = {method: sentence_bleu(reason_of(record[method]), record["people"]) for method in compared}
+    closeness = {
+        method: text_metrics.sentence_bleu(sentences.reason_of(record[method]), record["people"]) for method in compared
+    }
     best = max(pairs, key=lambda pair: closeness[pair[0]] - closeness[pair[1]], default=None)
     if best is None or closeness[best[0]] <= closeness[best[1]]:
         return None
@@ -139,15 +139,20 @@ def _right_by_rules(record: Record, method: str) -> bool | None:
 
 def _right_by_words(record: Record, method: str, labels: Sequence[str]) -> bool:
     """Return whether any of its content words, class names apart, stands in the input."""
-    return mentioned(without_label(reason_of(record[method]), labels), record_text(record)) > 0
+    return (
+        text_metrics.mentioned(
+            sentences.without_label(sentences.reason_of(record[method]), labels), record_text(record)
+        )
+        > 0
+    )
 
 
 def _stated(record: Record, labels: Sequence[str]) -> dict[str, str | None]:
     """Map each narrator that gives a reason to the class that its sentence states, None if it states none."""
     classes = {
-        method: stated_class(record[method], labels)
+        method: sentences.stated_class(record[method], labels)
         for method in NARRATORS.ids
-        if method in record and reason_of(record[method])
+        if method in record and sentences.reason_of(record[method])
     }
     return {method: None if number is None else labels[number] for method, number in classes.items()}
 
@@ -188,7 +193,7 @@ def _closeness_table(row: Row, labels: Sequence[str]) -> Table[tuple[str, float]
         (
             TableColumn("narrator", lambda scored: narrator_spec(scored[0]).name),
             TableColumn("states", lambda scored: narrator_tables.stated_name(scored[0], row, labels)),
-            TableColumn("BLEU-4 of the reason", lambda scored: decimals(scored[1], 3)),
+            TableColumn("BLEU-4 of the reason", lambda scored: wording.decimals(scored[1], 3)),
             TableColumn("sentence", lambda scored: row[scored[0]]),
         )
     )

@@ -18,15 +18,13 @@ from typing import Any
 
 import torch
 
-from explainers.datasets import tables
+from explainers.datasets import tables, text_sets
 from explainers.datasets.example import Example, Splits
-from explainers.datasets.text_sets import letters
 from explainers.errors import DataUnavailable
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.fit import fit_to
 from explainers.methods.registry import select
-from explainers.models.bundle_cards import BUNDLES, CARD, TASKS, TrainingData
-from explainers.models.catalog import load
+from explainers.models import bundle_cards, catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
@@ -72,7 +70,7 @@ class PaperSet:
         parts: dict[str, list[Example]] = {"": [], "train": [], "test": []}
         seen: set[str] = set()
         for part, example in sorted(self.read(folder), key=lambda row: row[0] != "test"):
-            key = letters(example.text)
+            key = text_sets.letters(example.text)
             if SHORTEST <= len(example.text.split()) <= LONGEST and key not in seen:
                 seen.add(key)
                 parts[part].append(example)
@@ -219,9 +217,9 @@ def gains_of(name: str, measured: PublishedValues) -> dict[str, dict[str, dict[s
 
 def _embedded(name: str, data: Path, _folder: Path, note: Note) -> tuple[FrozenModel, Splits, dict[str, Any]]:
     note(f"{name}: reading its data")
-    card = json.loads((BUNDLES / name / CARD).read_text(encoding="utf-8"))
+    card = json.loads((bundle_cards.BUNDLES / name / bundle_cards.CARD).read_text(encoding="utf-8"))
     about = {"title": card["data"]["name"], "classes": card["labels"], "accuracy": card["accuracy"]}
-    return load(name, device="cpu"), TASKS[name].read(data / EMBEDDED[name]), about
+    return catalog.load(name, device="cpu"), bundle_cards.TASKS[name].read(data / EMBEDDED[name]), about
 
 
 def _trained(name: str, data: Path, folder: Path, note: Note) -> tuple[FrozenModel, Splits, dict[str, Any]]:
@@ -231,11 +229,14 @@ def _trained(name: str, data: Path, folder: Path, note: Note) -> tuple[FrozenMod
     content = json.dumps([asdict(RECIPE), [(example.text, example.label) for example in splits.train]])
     run = folder / "trainings" / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     bundle = run / "bundle"
-    if not (bundle / CARD).is_file() or not json.loads((bundle / CARD).read_text(encoding="utf-8"))["accuracy"]:
+    if (
+        not (bundle / bundle_cards.CARD).is_file()
+        or not json.loads((bundle / bundle_cards.CARD).read_text(encoding="utf-8"))["accuracy"]
+    ):
         note(f"{name}: training on {len(splits.train):,} texts")
         resume = (run / CHECKPOINT).is_file()
         make_text_bundle(name, _training_data(paper_set), data, RECIPE, bundle, run, resume=resume)
-    card = json.loads((bundle / CARD).read_text(encoding="utf-8"))
+    card = json.loads((bundle / bundle_cards.CARD).read_text(encoding="utf-8"))
     note(f"{name}: {card['accuracy']}")
     about = {
         "title": paper_set.source,
@@ -248,8 +249,8 @@ def _trained(name: str, data: Path, folder: Path, note: Note) -> tuple[FrozenMod
     return load_bundle(bundle, torch.device("cpu")), splits, about
 
 
-def _training_data(paper_set: PaperSet) -> TrainingData:
-    return TrainingData(
+def _training_data(paper_set: PaperSet) -> bundle_cards.TrainingData:
+    return bundle_cards.TrainingData(
         labels=paper_set.labels,
         data=paper_set.source,
         licence=paper_set.licence,

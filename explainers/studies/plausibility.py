@@ -21,12 +21,10 @@ from explainers.errors import ExplanationError
 from explainers.evaluation.names import POSITION
 from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.methods.registry import Method, MethodSpec
-from explainers.metrics import plausibility
-from explainers.metrics.bootstrap import difference_interval, mean_interval
+from explainers.metrics import bootstrap, plausibility
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.evaluation_tables import METHOD
-from explainers.report.tables import Table, TableColumn, command_block, key_column, plus_minus
+from explainers.report import evaluation_tables, tables
 from explainers.results.decision import Settings
 from explainers.results.manifest import libraries
 
@@ -141,8 +139,8 @@ def plausibility_rows(records: Sequence[Record]) -> list[dict[str, Any]]:
         for metric in plausibility.PLAUSIBILITY:
             values, chance = (np.array([row[part][metric.id] for row in mine]) for part in ("values", "chance"))
             row[metric.id], row[f"{metric.id}_gain"] = (
-                vars(mean_interval(values)),
-                vars(difference_interval(values, chance)),
+                vars(bootstrap.mean_interval(values)),
+                vars(bootstrap.difference_interval(values, chance)),
             )
             row[f"{metric.id}_chance"] = float(chance.mean())
         rows.append(row | {"seconds": float(np.mean([row["seconds"] for row in mine]))})
@@ -178,26 +176,26 @@ def plausibility_section(path: Path) -> Iterator[str]:
     if path.is_file():
         table = json.loads(path.read_text(encoding="utf-8"))
         yield "## Plausibility"
-        yield command_block(table["command"])
+        yield tables.command_block(table["command"])
         yield plausibility_markdown(table)
 
 
-def _metric(metric: plausibility.PlausibilityMetric) -> TableColumn[Mapping[str, Any]]:
+def _metric(metric: plausibility.PlausibilityMetric) -> tables.TableColumn[Mapping[str, Any]]:
     """The mean, whether it is clearly better than a random order, and what that is expected to reach."""
 
     def by_chance(row: Mapping[str, Any]) -> str:
         clear = "" if row[f"{metric.id}_gain"]["low"] > 0 else "°"
         return f"{clear} ({row[f'{metric.id}_chance']:.3f})"
 
-    return TableColumn(f"{metric.name} ↑", lambda row: row[metric.id], plus_minus(), note=by_chance)
+    return tables.TableColumn(f"{metric.name} ↑", lambda row: row[metric.id], tables.plus_minus(), note=by_chance)
 
 
-TABLE: Table[Mapping[str, Any]] = Table(
+TABLE: tables.Table[Mapping[str, Any]] = tables.Table(
     (
-        METHOD,
+        evaluation_tables.METHOD,
         *map(_metric, plausibility.PLAUSIBILITY),
-        key_column("items", written=","),
-        key_column("seconds", written=".2f"),
+        tables.key_column("items", written=","),
+        tables.key_column("seconds", written=".2f"),
     )
 )
 

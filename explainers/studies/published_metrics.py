@@ -12,14 +12,10 @@ from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation.measurement import Scores, control_scores, final_attribution, predicted_class
 from explainers.methods.registry import MethodSpec, applicable
-from explainers.metrics.bootstrap import Interval, mean_interval
-from explainers.metrics.erasure import MaskedPredictor, erasure_curves
+from explainers.metrics import bootstrap, erasure
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.evaluation_tables import METHOD
-from explainers.report.paper_definitions import PUBLISHED, PublishedMetric
-from explainers.report.paper_tables import DEFINITIONS
-from explainers.report.tables import Table, TableColumn, plus_minus
+from explainers.report import evaluation_tables, paper_definitions, paper_tables, tables
 from explainers.results.decision import Decision, Settings
 
 PUBLISHED_METRICS = "published_metrics.json"  # in a bundle's folder and in that of a run
@@ -38,14 +34,16 @@ class PublishedValues:
         """A row per method and control with an interval per metric, or the reason why there is none."""
         return [_row(method, mine, self.reasons.get(method, "")) for method, mine in self.values.items()]
 
-    def gains(self, method: str) -> dict[str, dict[str, Interval]]:
+    def gains(self, method: str) -> dict[str, dict[str, bootstrap.Interval]]:
         """By other method and metric, the paired difference of `method` to it over the inputs, positive where `method`
         is better; without those that failed on an input."""
         mine = self.values[method]
-        better = {metric.id: 1 if metric.higher_is_better else -1 for metric in PUBLISHED}
+        better = {metric.id: 1 if metric.higher_is_better else -1 for metric in paper_definitions.PUBLISHED}
         return {
             other: {
-                id: mean_interval(np.array([better[id] * (a[id] - b[id]) for a, b in zip(mine, theirs, strict=True)]))
+                id: bootstrap.mean_interval(
+                    np.array([better[id] * (a[id] - b[id]) for a, b in zip(mine, theirs, strict=True)])
+                )
                 for id in mine[0]
             }
             for other, theirs in self.values.items()
@@ -69,7 +67,7 @@ def measure_published(
     specs: Sequence[MethodSpec],
     settings: Settings,
     progress: Progress,
-    metrics: Sequence[PublishedMetric] = PUBLISHED,
+    metrics: Sequence[paper_definitions.PublishedMetric] = paper_definitions.PUBLISHED,
 ) -> PublishedValues:
     """Every one of the `metrics` of every method and control on every input that has a unit.
 
@@ -102,13 +100,13 @@ def measure_published(
 
 
 def published_values(
-    model: FrozenModel, decision: Decision, scores: Scores, metrics: Sequence[PublishedMetric]
+    model: FrozenModel, decision: Decision, scores: Scores, metrics: Sequence[paper_definitions.PublishedMetric]
 ) -> dict[str, float]:
     """The metrics of one explanation, by id."""
     result = {}
     for metric in metrics:
-        answers = MaskedPredictor(model, decision.encoding, metric.erasure)
-        curves = erasure_curves(answers, scores, decision.label, metric.points(len(scores)))
+        answers = erasure.MaskedPredictor(model, decision.encoding, metric.erasure)
+        curves = erasure.erasure_curves(answers, scores, decision.label, metric.points(len(scores)))
         result[metric.id] = metric.score(curves)
     return result
 
@@ -121,19 +119,27 @@ def _row(method: str, values: Sequence[Mapping[str, float]], reason: str) -> dic
     row: dict[str, Any] = {"method": method, "inputs": len(values), **({"reason": reason} if reason else {})}
     if not values:
         return row
-    return row | {"metrics": {id: asdict(mean_interval(np.array([value[id] for value in values]))) for id in values[0]}}
+    return row | {
+        "metrics": {id: asdict(bootstrap.mean_interval(np.array([value[id] for value in values]))) for id in values[0]}
+    }
 
 
 def published_markdown(table: Mapping[str, Any]) -> str:
     """The means by method, what each metric is, and its source."""
-    known = [metric for metric in PUBLISHED if any(metric.id in row.get("metrics", {}) for row in table["rows"])]
-    means = Table((METHOD, *map(_mean_column, known), TableColumn("inputs", _inputs)))
-    return "\n\n".join([means.markdown(table["rows"]), DEFINITIONS.markdown(known)])
+    known = [
+        metric
+        for metric in paper_definitions.PUBLISHED
+        if any(metric.id in row.get("metrics", {}) for row in table["rows"])
+    ]
+    means = tables.Table((evaluation_tables.METHOD, *map(_mean_column, known), tables.TableColumn("inputs", _inputs)))
+    return "\n\n".join([means.markdown(table["rows"]), paper_tables.DEFINITIONS.markdown(known)])
 
 
-def _mean_column(metric: PublishedMetric) -> TableColumn[Mapping[str, Any]]:
+def _mean_column(metric: paper_definitions.PublishedMetric) -> tables.TableColumn[Mapping[str, Any]]:
     arrow = "↑" if metric.higher_is_better else "↓"
-    return TableColumn(f"{metric.name} {arrow}", lambda row: row.get("metrics", {}).get(metric.id), plus_minus())
+    return tables.TableColumn(
+        f"{metric.name} {arrow}", lambda row: row.get("metrics", {}).get(metric.id), tables.plus_minus()
+    )
 
 
 def _inputs(row: Mapping[str, Any]) -> str:

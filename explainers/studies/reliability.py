@@ -17,8 +17,7 @@ from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
 from explainers.methods.narrator_specs import narrator_spec
-from explainers.metrics.bootstrap import wilson
-from explainers.metrics.erasure import MaskedPredictor
+from explainers.metrics import bootstrap, erasure
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.frozen_model import FrozenModel
 from explainers.narrative.checks import FILE, Reliability, check_narrative, features
@@ -102,7 +101,7 @@ def judged(model: FrozenModel, reading: str, progress: Callable[[str], None]) ->
             raise DataUnavailable(
                 f"Sentence {id} of {reading} is another one today: read those of the present weights."
             )
-        used = check_narrative(narrative, MaskedPredictor(model, encoding, "mask"), example).used
+        used = check_narrative(narrative, erasure.MaskedPredictor(model, encoding, "mask"), example).used
         share = float(np.mean([holds(own[id]) for own in marks]))
         found.append(Judged((reading, entry.input), entry.writer, features(model, encoding, narrative, used), share))
         if done % 20 == 0:
@@ -205,7 +204,7 @@ def bins(result: Result) -> list[ChanceRange]:
 def _share(values: Sequence[float]) -> str:
     if not values:
         return "–"
-    low, high = wilson(sum(values), len(values))
+    low, high = bootstrap.wilson(sum(values), len(values))
     return f"{100 * np.mean(values):.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
 
 

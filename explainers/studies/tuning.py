@@ -11,9 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from explainers.learned import batches, fitting_loop
 from explainers.learned.aml import Aml
-from explainers.learned.batches import LearningExample
-from explainers.learned.fitting_loop import fit, gain
 from explainers.learned.recipe import Select
 from explainers.learned.recipes import SHIPPED, recipe_of
 from explainers.models.frozen_model import FrozenModel
@@ -31,8 +30,8 @@ SELECTIONS: tuple[Select, ...] = ("difference", "comp", "suff")  # AML's variant
 
 def search(
     model: FrozenModel,
-    texts: Sequence[LearningExample],
-    validation: Sequence[LearningExample],
+    texts: Sequence[batches.LearningExample],
+    validation: Sequence[batches.LearningExample],
     *,
     trials: int,
     seed: int,
@@ -60,7 +59,7 @@ def search(
             weights = {name: trial.suggest_float(name, 0.01, 1.0) for name in WEIGHTS}
             recipe = replace(Aml(seed=seed, epochs=EPOCHS), **weights)  # type: ignore[arg-type]
             with tempfile.TemporaryDirectory() as folder:
-                metrics = fit(recipe, model, texts[:TEXTS], validation[:VALIDATION], Path(folder)).metrics
+                metrics = fitting_loop.fit(recipe, model, texts[:TEXTS], validation[:VALIDATION], Path(folder)).metrics
             of = {"variant": list(shipped)[trial.number]} if trial.number < len(shipped) else {}
             tried.append({**of, **weights, **metrics})
             print(json.dumps(tried[-1]), file=lines, flush=True)
@@ -79,7 +78,7 @@ def shipped_weights() -> dict[str, dict[str, float]]:
 
 
 def best(tried: Sequence[Mapping[str, Any]], select: Select) -> Mapping[str, Any]:
-    return max(tried, key=lambda trial: gain(select, trial))
+    return max(tried, key=lambda trial: fitting_loop.gain(select, trial))
 
 
 TUNING = "tuning.json"  # in a bundle's folder and in that of a run

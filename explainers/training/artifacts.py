@@ -27,11 +27,9 @@ from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import make_store, store
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, MethodSpec
-from explainers.models.bundle_cards import BUNDLES, bundle_names
-from explainers.models.model_names import IN_MEMORY
-from explainers.models.prompt import PROMPTS, shipped_prompts
+from explainers.models import bundle_cards, model_names, smollm2
+from explainers.models import prompt as prompts
 from explainers.models.smollm2 import NAME as SMOLLM2
-from explainers.models.smollm2 import smollm2_folder
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -131,11 +129,11 @@ def artifact_folders(model: str, version: str, family: Family = "learned") -> It
         yield own
     else:  # before the model is loaded its version is not known
         yield from sorted(own.parent.glob(f"{own.name}*"))
-    if model in bundle_names():
-        yield BUNDLES / model / family
+    if model in bundle_cards.bundle_names():
+        yield bundle_cards.BUNDLES / model / family
     language, _, prompt = model.partition(":")
-    if language == SMOLLM2 and prompt in shipped_prompts():
-        yield PROMPTS / prompt / family
+    if language == SMOLLM2 and prompt in prompts.shipped_prompts():
+        yield prompts.PROMPTS / prompt / family
 
 
 def available_artifacts(model: str, version: str, family: Family = "learned") -> tuple[Artifact, ...]:
@@ -165,7 +163,7 @@ def runnable_narrators(model: str, version: str) -> tuple[str, ...]:
 
 def waiting_narrators(model: str, version: str) -> tuple[str, ...]:
     """Ids of the narrators that were fitted to the model on SmolLM2, where SmolLM2 is not on this machine."""
-    if smollm2_folder() is not None:
+    if smollm2.smollm2_folder() is not None:
         return ()
     return tuple(one.method for one in available_artifacts(model, version, "narrative") if _is_on_smollm2(one))
 
@@ -187,7 +185,7 @@ def find_artifact(model: str, version: str, method: str, variant: str = "") -> A
         return exact[0]
     if artifacts and not variant:
         return artifacts[0]
-    if version.startswith(IN_MEMORY):
+    if version.startswith(model_names.IN_MEMORY):
         raise ExplanationError(
             f"This method learns to explain one model, and nothing can be fitted to {model}, which is in no folder. "
             "Save it to one, and load and fit that."

@@ -209,7 +209,7 @@ def test_a_fit_that_is_impossible_is_one_sentence(arguments: tuple[str, ...], se
 def test_a_count_that_is_impossible_is_refused_before_a_model_is_loaded(
     arguments: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_set, "load", lambda *_names, **_rest: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(data_set.catalog, "load", lambda *_names, **_rest: pytest.fail("a model was loaded"))
     result = ran(*arguments)
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.replace("│", " ").split())
@@ -225,7 +225,7 @@ def test_an_ablation_that_does_not_exist_is_refused_before_data_are_read() -> No
 def test_a_method_that_cannot_be_evaluated_is_refused(
     bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, methods: str
 ) -> None:
-    monkeypatch.setattr(data_set, "load", lambda *_names, **_rest: bert)
+    monkeypatch.setattr(data_set.catalog, "load", lambda *_names, **_rest: bert)
     (tmp_path / "texts.txt").write_text("".join(f"the good film {number}\n" for number in range(20)))
     result = ran("evaluate", "--data", str(tmp_path / "texts.txt"), "--methods", methods, "--out", str(tmp_path))
     assert result.exit_code == 2

@@ -74,7 +74,7 @@ def only(result: StoredResult, methods: tuple[str, ...], narrators: tuple[str, .
 def test_what_is_stored_fits_the_example_the_model_and_the_methods(
     curated: CuratedExample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_info, "version_on_card", fitted_version)
+    monkeypatch.setattr(model_info.smollm2, "version_on_card", fitted_version)
     result, given = stored(curated), example_of(curated)
     comparison, model = result.comparison, result.card
     decision, expected = comparison.decision, model_info.info_on_card(curated.model)

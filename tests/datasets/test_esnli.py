@@ -4,14 +4,13 @@ from pathlib import Path
 import pytest
 
 from explainers.datasets import text_sets
+from explainers.datasets.entailment import LABELS, detokenised
 from explainers.datasets.example import Example
 from explainers.datasets.text_sets import (
     DEV,
     ESNLIVE,
-    LABELS,
     REVISED,
     TEST,
-    detokenised,
     image_sentences,
     letters,
     read_esnli,

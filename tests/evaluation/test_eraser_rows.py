@@ -126,7 +126,7 @@ def test_what_cannot_be_read_is_a_sentence(folder: Path, name: str, split: str, 
 def test_a_data_set_that_memory_is_not_meant_to_hold_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packed = folder.parent / "movies.zip"
     packed.write_bytes(zipped(folder))
-    monkeypatch.setattr(eraser_rows, "LARGEST", 100)
+    monkeypatch.setattr(eraser_rows.archives, "LARGEST", 100)
     for path in (folder, packed):
         with pytest.raises(DataUnavailable, match=r"too large: of an ERASER data set at most"):
             eraser_part(path, path.name)

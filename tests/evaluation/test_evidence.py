@@ -126,7 +126,7 @@ def measured(model: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """What `evaluate` prints about some texts."""
 
     def run(texts: Sequence[Example] = TEXTS, *, erasures: tuple[str, ...] = ("mask",), explained: str = "mask") -> str:
-        monkeypatch.setattr(data_set, "load", lambda _name, device, precision: model)
+        monkeypatch.setattr(data_set.catalog, "load", lambda _name, device, precision: model)
         monkeypatch.setattr(data_set, "split_inputs", lambda *_args: tuple(texts))
         spec, settings = EvaluationSpec("bag", None, "test", 0, ("occlusion",), erasures), Settings(erasure=explained)  # type: ignore[arg-type]
         evaluation = evaluate_data_set(spec, settings, 0, tmp_path / "out", "cpu", lambda _line: None)

@@ -95,7 +95,7 @@ def test_sanity_checks_run_in_processes_of_this_machine(
     monkeypatch.setattr(
         "explainers.evaluation.sanity.run_checks", lambda *given: processes.append(given[-1]) or iter(())
     )
-    monkeypatch.setattr("explainers.evaluation.set_job.read_records", lambda _path: [])
+    monkeypatch.setattr("explainers.evaluation.record_file.read_records", lambda _path: [])
     spec = SetSpec(
         str(hub_folder), str(table), methods=("occlusion",), sanity=1, device="cpu", engine="ray", processes=2
     )

@@ -216,7 +216,7 @@ def test_images_are_read_beside_their_table(
     arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = scene_model()
-    monkeypatch.setattr(set_job, "load", lambda *_given, **_options: model)
+    monkeypatch.setattr(set_job.catalog, "load", lambda *_given, **_options: model)
     monkeypatch.setattr(catalog, "load", lambda *_given, **_options: model)
     for name, colour in (("a.png", "red"), ("b.png", "blue")):
         Image.new("RGB", (400, 100), colour).save(tmp_path / name)

@@ -25,13 +25,13 @@ from explainers.learned.student import (
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import from_package
+from explainers.report.quantities import with_student_gains
 from explainers.results.decision import Settings
 from explainers.studies.criteria import (
     padded,
     present,
     simulatability_markdown,
     simulatability_rows,
-    with_student_gains,
 )
 
 WORDS = ("good", "bad", "dull", "very good", "not bad")

@@ -28,7 +28,7 @@ def test_a_model_gets_an_example_of_its_kind(bert: FrozenModel, pairs: FrozenMod
 
 
 def test_of_text_everything_is_measured(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "load", lambda _name: bert)
+    monkeypatch.setattr(measure.catalog, "load", lambda _name: bert)
     bert.tokenizer.enable_truncation(64)
     results = benchmark("small", 0, browser=False)
     assert results["units"] == results["words"] + 1  # the comma is a unit

@@ -192,7 +192,7 @@ def test_what_was_fitted_and_stored_gives_the_same_scores_when_it_is_loaded(
         trainings.append(fit(*given, **named))
         return trainings[0]
 
-    monkeypatch.setattr(command, "fit", kept)
+    monkeypatch.setattr(command.fitting_loop, "fit", kept)
     spec = spec_of(method, data=str(texts), settings=QUICK)
     make(spec, bert, tmp_path / "run", None, resume=False)
     recipe, module = load_trained(bert, method, spec.name)
@@ -244,7 +244,7 @@ def test_a_frozen_model_that_changed_leaves_no_weights(
         next(bert.module.parameters()).data += 1
         return training
 
-    monkeypatch.setattr(command, "fit", spoiling)
+    monkeypatch.setattr(command.fitting_loop, "fit", spoiling)
     with pytest.raises(RuntimeError, match="frozen model has changed"):
         make(spec_of("cimi", data=str(texts), settings=QUICK), bert, tmp_path / "run", None, resume=False)
     assert not own_store.exists()

@@ -60,7 +60,7 @@ def test_too_little_memory_is_a_sentence(bert: FrozenModel, monkeypatch: pytest.
     def exhausted(*_args: object) -> None:
         raise torch.OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr(fit, "optimiser_step", exhausted)
+    monkeypatch.setattr(fit.optimisation, "optimiser_step", exhausted)
     with pytest.raises(ExplanationError, match="memory"):
         measured_pace(recipe_of("aml", {}), bert, TEXTS)
 

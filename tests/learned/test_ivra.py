@@ -210,12 +210,14 @@ def test_the_most_consistent_epoch_is_kept(
     bert: FrozenModel, items: list[LearningExample], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = iter((0.1, 0.3, -0.2))
-    monkeypatch.setattr(fitting_loop, "consistency", lambda *_: Interval(value := next(values), value - 0.2, 1.0, 6))
+    monkeypatch.setattr(
+        fitting_loop.agreement, "consistency", lambda *_: Interval(value := next(values), value - 0.2, 1.0, 6)
+    )
     training = fit(Ivra(criterion="cons", select="cons", epochs=3), bert, items, items, tmp_path)
     assert training.metrics["cons"] == 0.3
     assert training.kept_step == 2
     assert not training.warnings
-    monkeypatch.setattr(fitting_loop, "consistency", lambda *_: None)  # all explanations are alike
+    monkeypatch.setattr(fitting_loop.agreement, "consistency", lambda *_: None)  # all explanations are alike
     constant = fit(Ivra(criterion="cons", select="cons", epochs=1), bert, items, items, tmp_path / "constant")
     assert any(sentence.startswith("Texts that the model represents alike") for sentence in constant.warnings)
 

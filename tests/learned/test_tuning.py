@@ -68,7 +68,7 @@ def test_trials_are_short_and_have_the_settings_that_are_written(
         folders.append((recipe, len(texts), len(validation)))
         return fit(recipe, model, texts, validation, folder)
 
-    monkeypatch.setattr(tuning, "fit", noted)
+    monkeypatch.setattr(tuning.fitting_loop, "fit", noted)
     result = search(bert, items, items, trials=1, seed=4, log=tmp_path / "trials.jsonl")
     for (recipe, texts, validation), trial in zip(folders, result["trials"], strict=True):
         assert (texts, validation, recipe.epochs, recipe.seed) == (10, 3, 1, 4)

@@ -66,7 +66,7 @@ def test_a_model_asks_for_the_memory_of_its_device(bert: FrozenModel, monkeypatc
     usual = bert.rows_at_once(encoding)
     assert usual == bert.rows_of_masks(encoding, "mask") == 2048 // length
     row = bytes_per_row(bert.base.config, length, gradient=False)
-    monkeypatch.setattr("explainers.models.frozen_model.free_memory", lambda _device: 20 * row)
+    monkeypatch.setattr("explainers.models.batching.free_memory", lambda _device: 20 * row)
     assert bert.rows_of_masks(encoding, "mask") == 10
     assert bert.rows_at_once(encoding) == 5  # two layers
 

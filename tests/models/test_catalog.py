@@ -74,7 +74,7 @@ NOTHING = (
 
 @pytest.mark.parametrize("name", [*NOTHING, "sst2/../../etc", "x" * 300, "owner/" + "x" * 300])
 def test_a_name_that_is_nothing_is_answered_with_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_names, "bundle_names", lambda: ("one", "two"))
+    monkeypatch.setattr(model_names.bundle_cards, "bundle_names", lambda: ("one", "two"))
     monkeypatch.setattr(catalog, "load_pretrained", lambda *_: pytest.fail("the hub was queried"))
     with pytest.raises(
         ModelUnavailable,

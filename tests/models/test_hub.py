@@ -140,13 +140,13 @@ def test_a_damaged_index_is_a_sentence(hub_folder: Path, content: str) -> None:
 def test_the_index_of_a_hub_model_is_checked_too(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = {"weight_map": {"a": "../pytorch_model.bin"}}
     (hub_folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
-    monkeypatch.setattr(model_files, "fetched_folder", lambda *_names, **_rest: hub_folder)
+    monkeypatch.setattr(model_files.hub_snapshot, "fetched_folder", lambda *_names, **_rest: hub_folder)
     with pytest.raises(ModelUnavailable, match=r"names '\.\./pytorch_model\.bin'"):
         load("owner/model")
 
 
 def test_a_hub_model_has_its_commit_as_version(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_files, "fetched_folder", lambda *_names, **_rest: hub_folder)
+    monkeypatch.setattr(model_files.hub_snapshot, "fetched_folder", lambda *_names, **_rest: hub_folder)
     model = load("owner/model", device="cpu")
     assert (model.name, model.version) == ("owner/model", hub_folder.name)
 

@@ -80,8 +80,8 @@ def test_narrators_are_found_in_the_order_of_display(model: FrozenModel, written
 def test_a_persons_own_narrator_comes_before_the_shipped_one(
     model: FrozenModel, written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(artifacts, "BUNDLES", tmp_path / "bundles")
-    monkeypatch.setattr(artifacts, "bundle_names", lambda: ("small",))
+    monkeypatch.setattr(artifacts.bundle_cards, "BUNDLES", tmp_path / "bundles")
+    monkeypatch.setattr(artifacts.bundle_cards, "bundle_names", lambda: ("small",))
     shipped = written("cause", folder=tmp_path / "bundles" / "small" / "narrative")
     assert available("small", "1") == {"cause": shipped}
     own = written("cause")

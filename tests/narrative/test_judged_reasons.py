@@ -38,7 +38,7 @@ def measured(
     def missing() -> None:
         raise ModelUnavailable("There are no base weights.")
 
-    monkeypatch.setattr(narrator_runs, "minilm_scorer", missing)
+    monkeypatch.setattr(narrator_runs.text_metrics, "minilm_scorer", missing)
     for method in ("cause_phi", "cause"):
         written(method)
 

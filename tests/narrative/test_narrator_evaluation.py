@@ -176,7 +176,7 @@ def test_every_item_has_its_likeliest_sentence_and_a_vote_of_five_temperatures(
         calls.append((len(batch), temperature, seed))
         return generate(narrator, batch, temperature=temperature, seed=seed)
 
-    monkeypatch.setattr(narrators, "generate", recorded)
+    monkeypatch.setattr(narrators.generation, "generate", recorded)
     monkeypatch.setattr(narrators, "BATCH", 4)
     classes = head(states).argmax(1).tolist()
     items = [item(label, state, (REASONS[0],)) for label, state in zip(classes, states, strict=True)]

@@ -50,7 +50,7 @@ def no_scorer(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise ModelUnavailable("There are no base weights.")
 
-    monkeypatch.setattr(narrator_runs, "minilm_scorer", missing)
+    monkeypatch.setattr(narrator_runs.text_metrics, "minilm_scorer", missing)
 
 
 @pytest.fixture
@@ -316,7 +316,7 @@ def test_the_first_images_of_a_published_set_are_written_and_the_command_names_t
         assert (data, images) == (Path("dev.csv"), files)
         return ReasonSource("esnlive", splits.train, (), multimodal, lambda: [])
 
-    monkeypatch.setattr(narrator_runs, "reason_source", published)
+    monkeypatch.setattr(narrator_runs.reason_sources, "reason_source", published)
     spec = evaluation_spec(data=Path("dev.csv"), methods=("cause_phi",), images=files)
     write_narratives(evaluate_narrators(spec, model, lambda _line: None), tmp_path / "out")
     assert len(list((tmp_path / "out" / "examples").iterdir())) == 6
@@ -333,7 +333,7 @@ def test_one_training_is_enough_for_those_who_are_named(
     for method in ("cause_phi", "cause"):
         written(method)
     monkeypatch.setattr(
-        narrator_runs,
+        narrator_runs.narrator_weights,
         "narrator_artifact",
         lambda spec, model, method, _seed, progress: narrator_artifact(spec, model, method, 0, progress),
     )

@@ -97,7 +97,7 @@ def test_a_language_model_that_does_not_load_gets_a_sentence(tmp_path: Path) -> 
 
 
 def test_without_smollm2_the_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pretrained, "smollm2_folder", lambda: None)
+    monkeypatch.setattr(pretrained.smollm2, "smollm2_folder", lambda: None)
     with pytest.raises(
         ModelUnavailable, match=r"loaded\. It is not in the store\. Run `python -m explainers get smollm2`"
     ):
@@ -105,7 +105,7 @@ def test_without_smollm2_the_sentence_says_how_to_get_it(monkeypatch: pytest.Mon
 
 
 def test_smollm2_comes_from_the_store(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
-    monkeypatch.setattr(pretrained, "smollm2_folder", lambda: Path(folder))
+    monkeypatch.setattr(pretrained.smollm2, "smollm2_folder", lambda: Path(folder))
     phi, language = pretrained_language_model(SMOLLM2)
     assert phi.get_input_embeddings().num_embeddings == language.size
     assert language.text(language.ids("The answer is neutral")) == "The answer is neutral."

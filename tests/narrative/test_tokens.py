@@ -209,7 +209,7 @@ def test_every_part_learns_also_where_the_exchange_is_in_the_layer(
         made.append(exchange_in_layer(*given))
         return made[-1]
 
-    monkeypatch.setattr(cause, "exchange_in_layer", watched)
+    monkeypatch.setattr(cause.token_states, "exchange_in_layer", watched)
     network.leak, classifier = leak, Classifier(head, names, continued(model))
     recipe = NarratorRecipe(leak=leak, layer=1, share=1.0)
     for seed in range(8):

@@ -208,9 +208,9 @@ def model(bert: FrozenModel) -> FrozenModel:
 
 def embedded(monkeypatch: pytest.MonkeyPatch, cards: dict[str, dict[str, Any]]) -> None:
     """Makes these the embedded models, with these cards."""
-    for module in (sessions, model_info):
+    for module in (sessions, model_info.bundle_cards):
         monkeypatch.setattr(module, "bundle_names", lambda: tuple(cards))
-    monkeypatch.setattr(model_info, "read_card", lambda folder: cards[folder.name])
+    monkeypatch.setattr(model_info.bundle_cards, "read_card", lambda folder: cards[folder.name])
 
 
 @pytest.fixture

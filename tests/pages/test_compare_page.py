@@ -415,7 +415,8 @@ class TestWithASmallModel:
         labels = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "**[a](javascript:b)**")
         hostile = replace(model, labels=labels)
         monkeypatch.setattr(catalog, "load", lambda name, **_rest: hostile)
-        monkeypatch.setattr(model_info, "read_card", lambda _folder: {"labels": list(labels), "sha256": "1"})
+        card = {"labels": list(labels), "sha256": "1"}
+        monkeypatch.setattr(model_info.bundle_cards, "read_card", lambda _folder: card)
         page = opened(text="good film").settle()
         assert "<script>" not in page.html
         assert "<img" not in page.html
@@ -443,9 +444,8 @@ class TestADamagedBundle:
         folder = tmp_path / "sst2"
         folder.mkdir()
         (folder / "card.json").write_text('{"labels": ["negative", "positive"], "sha256": "0", "recipe": {"rank": 0}}')
-        for module in (catalog, model_info):
-            monkeypatch.setattr(module, "BUNDLES", tmp_path)
-        for module in (catalog, model_info, sessions):
+        monkeypatch.setattr(model_info.bundle_cards, "BUNDLES", tmp_path)
+        for module in (model_info.bundle_cards, sessions):
             monkeypatch.setattr(module, "bundle_names", lambda: ("sst2",))
         monkeypatch.setattr(bundle, "base_folder", lambda: tmp_path)
         return folder
@@ -477,7 +477,7 @@ class TestADamagedBundle:
 
 @pytest.mark.usefixtures("own_engine")
 def test_without_any_bundle_the_page_says_what_to_give(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (catalog, model_info, sessions):
+    for module in (model_info.bundle_cards, sessions):
         monkeypatch.setattr(module, "bundle_names", lambda: ())
     (sentence,) = opened().settle().sentences
     assert sentence.startswith("The model ")

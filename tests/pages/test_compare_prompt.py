@@ -150,7 +150,7 @@ def test_a_wrong_model_saves_nothing(page: Page) -> None:
 def test_a_prompt_with_an_adapter_stays_where_nothing_was_changed(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     from app.compare import question_form
 
-    monkeypatch.setattr(question_form, "roots", lambda: None)
+    monkeypatch.setattr(question_form.model_pool, "roots", lambda: None)
     name = split_name(page.state.controls.model)[0]
     for key in ("completion", "sst2"):
         page.state.change(model=f"{name}:{key}")

@@ -24,7 +24,6 @@ from explainers.evaluation.sanity_summary import sanity_frame
 from explainers.evaluation.set_job import write_set
 from explainers.evaluation.shards import merge, run_shard
 from explainers.installation import STORE_VARIABLE
-from explainers.models import model_names
 from explainers.models.frozen_model import FrozenModel
 from tests.pages.conftest import JobsPage
 
@@ -69,8 +68,7 @@ def evaluate(opened: Opened, small: None, tmp_path: Path, monkeypatch: pytest.Mo
     """The page, with a command that only waits, and a store of its own."""
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     monkeypatch.setattr(view, "EXPLAINERS", (sys.executable, "-c", HELD))
-    for module in (model_names, model_info):
-        monkeypatch.setattr(module, "bundle_names", lambda: ("small",))
+    monkeypatch.setattr(model_info.bundle_cards, "bundle_names", lambda: ("small",))
     page = Evaluate(opened)
     yield page
     end_jobs(page)

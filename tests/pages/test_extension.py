@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 from explainers import explain
 from explainers.__main__ import app
-from explainers.evaluation import data_set
 from explainers.methods.registry import METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.models import catalog
@@ -180,8 +179,7 @@ def test_a_metric_that_nobody_knew_makes_no_false_leader(bert: FrozenModel) -> N
 
 
 def test_both_appear_on_the_command_line(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for module in (catalog, data_set):
-        monkeypatch.setattr(module, "load", lambda name, **_rest: bert)
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: bert)
     run = CliRunner().invoke
     assert "first_word" in run(app, ["methods"]).stdout
     explained = json.loads(run(app, ["explain", "--text", "good film", "--samples", "20", "--json"]).stdout)

@@ -97,10 +97,10 @@ def speaks(speaker: FrozenModel, narrators: tuple[str, ...], monkeypatch: pytest
         return speaker
 
     monkeypatch.setattr(catalog, "load", load)
-    for module in (sessions, model_info, computations):
+    for module in (sessions, model_info.bundle_cards, computations):
         monkeypatch.setattr(module, "bundle_names", lambda: ("speaker",))
     card = {"labels": list(speaker.labels), "texts": ["premise", "hypothesis"], "sha256": "1"}
-    monkeypatch.setattr(model_info, "read_card", lambda _folder: card)
+    monkeypatch.setattr(model_info.bundle_cards, "read_card", lambda _folder: card)
     monkeypatch.setattr(examples, "shipped_pairs", lambda _model: PAIRS)
     st.cache_data.clear()
 

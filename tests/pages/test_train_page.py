@@ -16,7 +16,6 @@ from explainers.installation import STORE_VARIABLE
 from explainers.learned import fit
 from explainers.learned.fit import FitPace
 from explainers.learned.recipes import RECIPES, SHIPPED
-from explainers.models import model_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.training.artifacts import own_folder
 from explainers.training.spec import FitSpec, settings_of
@@ -67,8 +66,7 @@ class Train(JobsPage):
 def train(opened: Opened, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     monkeypatch.setattr(view, "EXPLAINERS", (sys.executable, "-c", FAKE))
-    for module in (model_names, models):
-        monkeypatch.setattr(module, "bundle_names", lambda: ("small",))
+    monkeypatch.setattr(models.bundle_cards, "bundle_names", lambda: ("small",))
     page = Train(opened)
     yield page
     for job in page.jobs.all():
@@ -120,10 +118,8 @@ def test_a_bad_setting_is_reported_before_a_training_starts(train: Train) -> Non
 
 
 def test_a_model_that_may_not_be_read_is_reported(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "bundle_names", lambda: ("/",))
-    monkeypatch.setattr(
-        models, "read_card", lambda _folder: {"labels": [], "sha256": "1"}
-    )  # AppTest can only choose what is in the list
+    monkeypatch.setattr(models.bundle_cards, "bundle_names", lambda: ("/",))
+    monkeypatch.setattr(models.bundle_cards, "read_card", lambda _folder: {"labels": [], "sha256": "1"})  # in the list
     train.run().at.selectbox(key="model").set_value("/")
     train.start()
     assert "is not available. Choose one of" in train.page.sentences[0]
@@ -148,7 +144,7 @@ def test_a_training_is_started_and_its_result_shown(train: Train) -> None:
 def test_a_model_with_a_generator_needs_no_texts(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     info = models.ModelInfo(multimodal=True, generator_noun="scene")
     monkeypatch.setattr(models, "model_info", lambda _pool, _model: info)
-    monkeypatch.setattr(view, "info_on_card", lambda _model: info)
+    monkeypatch.setattr(view.model_info, "info_on_card", lambda _model: info)
     train.run()
     assert not train.at.text_area
     assert not train.at.file_uploader

@@ -17,7 +17,6 @@ from app.store import URL_VARIABLE
 from app.train import processes, view
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
-from explainers.models import model_names
 
 Opened = Callable[..., Any]
 TEXTS = "\n".join(f"a good film, number {number}" for number in range(24))
@@ -30,8 +29,7 @@ def store(small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.delenv(URL_VARIABLE, raising=False)
     monkeypatch.setattr(view, "EXPLAINERS", (sys.executable, "-c", "import time; time.sleep(60)"))
     monkeypatch.setattr(view, "_reported", set())
-    for module in (model_names, models):
-        monkeypatch.setattr(module, "bundle_names", lambda: ("small",))
+    monkeypatch.setattr(models.bundle_cards, "bundle_names", lambda: ("small",))
     yield tmp_path / "store"
     with suppress(ExplanationError):  # of the test without a database
         for child in view.shared_jobs().supervisor.children.values():

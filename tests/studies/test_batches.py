@@ -33,7 +33,7 @@ def test_passes_are_recorded_with_their_rows_and_only_during_the_block(bert: Fro
 def test_the_study_says_how_full_the_batches_of_a_comparison_are(
     bert: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(study, "load", lambda _name: bert)
+    monkeypatch.setattr(study.catalog, "load", lambda _name: bert)
     result = batches("small", 0)
     of_comparison = result["batches of a comparison"]
     assert of_comparison["that only answer masks"] > 10

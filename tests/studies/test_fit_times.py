@@ -14,7 +14,7 @@ def test_a_fit_to_a_thousand_texts_holds_a_tenth_of_them_out(
 ) -> None:
     pace = FitPace(predicting=0.0, learning=0.5, keeping=0.0, kept=0.0, judging=0.6)
     monkeypatch.setattr(sizes, "encoder", lambda _size: bert)
-    monkeypatch.setattr(sizes, "measured_pace", lambda *_args: pace)
+    monkeypatch.setattr(sizes.fit, "measured_pace", lambda *_args: pace)
     file = tmp_path / "texts.txt"
     file.write_text("\n".join(f"good film {'very ' * number}" for number in range(20)), encoding="utf-8")
     times = sizes.fit_times(file, 0)

@@ -75,9 +75,8 @@ def test_the_order_is_compared_over_the_methods_of_both(result: TableResult) -> 
 def test_the_document_has_both_values_the_outcome_and_the_command(
     result: TableResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (paper_tables, paper_tables):
-        monkeypatch.setattr(module, "read_tables", lambda: (result.table,))
-        monkeypatch.setattr(module, "stored_measurements", lambda: {"clickbait": result.measured})
+    monkeypatch.setattr(paper_tables, "read_tables", lambda: (result.table,))
+    monkeypatch.setattr(paper_tables, "stored_measurements", lambda: {"clickbait": result.measured})
     document = paper_tables.papers_document()
     assert "| LIME | 0.300 | 0.400 ± 0.010 | 0.100 | 0.100 ± 0.010 |" in document
     assert "- **CIMI**: not replicated; of 4 comparisons 2 hold, 1 is open, 1 is reversed. " in document

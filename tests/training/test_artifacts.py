@@ -35,8 +35,8 @@ def shipped(tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The small BERT as an embedded model, with the same weights as a person's own."""
     folder = tmp_path / "bundles" / "small" / "learned"
     shutil.copytree(own, folder)
-    monkeypatch.setattr(artifacts, "BUNDLES", tmp_path / "bundles")
-    monkeypatch.setattr(artifacts, "bundle_names", lambda: ("small",))
+    monkeypatch.setattr(artifacts.bundle_cards, "BUNDLES", tmp_path / "bundles")
+    monkeypatch.setattr(artifacts.bundle_cards, "bundle_names", lambda: ("small",))
     return folder
 
 
@@ -71,8 +71,8 @@ def test_what_was_fitted_to_a_language_model_with_a_prompt_lies_beside_the_promp
     tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(own, tmp_path / "prompts" / "reviews" / "learned")
-    monkeypatch.setattr(artifacts, "PROMPTS", tmp_path / "prompts")
-    monkeypatch.setattr(artifacts, "shipped_prompts", lambda: ("reviews",))
+    monkeypatch.setattr(artifacts.prompts, "PROMPTS", tmp_path / "prompts")
+    monkeypatch.setattr(artifacts.prompts, "shipped_prompts", lambda: ("reviews",))
     found = find_artifact("smollm2:reviews", "1", "aml")
     assert found.path.parent == tmp_path / "prompts" / "reviews" / "learned"
     for other in ("smollm2:others", "owner/model:reviews", "smollm2:"):

@@ -18,12 +18,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from explainers.annotations import record_json
+from explainers.annotations import judged, record_json, records
 from explainers.annotations.formats.archives import is_archive, read_archive
 from explainers.annotations.formats.eraser import token_spans
 from explainers.annotations.formats.own_records import UTF16, BadRow, Imported, from_utf16, json_lines, utf16_offsets
-from explainers.annotations.judged import marked_units, marks_of, word_encoding
-from explainers.annotations.records import Marked
 from explainers.attribution.given import FROM_FILE, PEOPLE
 from explainers.datasets.example import Example
 from explainers.datasets.tables import decode_text
@@ -51,10 +49,10 @@ class ForeignAttribution:
         return _given(FROM_FILE, id, self.example, self.spans, self.scores, signed=self.signed, label=self.label)
 
 
-def people_spec(example: Example, marks: Sequence[Marked]) -> MethodSpec | None:
+def people_spec(example: Example, marks: Sequence[records.Marked]) -> MethodSpec | None:
     """The row of people's marks: every unit scores the share of people who marked it; None without marks in a text."""
-    words = word_encoding(example)  # half a marked word is a marked word, whichever half it is
-    snapped = [marks_of(marked_units(marked, words), words) for marked in marks]
+    words = judged.word_encoding(example)  # half a marked word is a marked word, whichever half it is
+    snapped = [judged.marks_of(judged.marked_units(marked, words), words) for marked in marks]
     spans, scores = [], []
     for segment in (0, 1):
         own = [marked.spans_of_pair if segment else marked.spans_of_text for marked in snapped]

@@ -23,9 +23,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from explainers.annotations import record_json
+from explainers.annotations import judged, record_json
 from explainers.annotations.formats import own_records
-from explainers.annotations.judged import units_of
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
@@ -215,7 +214,7 @@ def _evidences(id: str, text: str, spans: Sequence[Span]) -> list[record_json.Co
     words, tokens = word_spans(text), tokens_of(text)
     evidences = []
     for span in spans:
-        units = units_of([span], words)
+        units = judged.units_of([span], words)
         if units:
             first, last = min(units), max(units) + 1
             evidences.append(

@@ -23,10 +23,8 @@ from itertools import islice
 from pathlib import Path
 
 from explainers.annotations import record_json
-from explainers.annotations.formats import own_records
-from explainers.annotations.formats.archives import is_archive, read_archive
+from explainers.annotations.formats import archives, own_records, tables
 from explainers.annotations.formats.eraser import eraser_export, read_eraser, read_eraser_folder
-from explainers.annotations.formats.tables import csv_export, jsonl_export, parquet_export, read_jsonl, read_table
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example
 from explainers.datasets.tables import decode_text, is_table, parsed_json
@@ -57,9 +55,9 @@ class ExportFormat:
 
 
 EXPORTS = (
-    ExportFormat("csv", "CSV", ".csv", csv_export),
-    ExportFormat("parquet", "Parquet", ".parquet", parquet_export),
-    ExportFormat("jsonl", "JSON lines", ".jsonl", lambda items, given: jsonl_export(items, given).encode()),
+    ExportFormat("csv", "CSV", ".csv", tables.csv_export),
+    ExportFormat("parquet", "Parquet", ".parquet", tables.parquet_export),
+    ExportFormat("jsonl", "JSON lines", ".jsonl", lambda items, given: tables.jsonl_export(items, given).encode()),
     ExportFormat("eraser", "ERASER", ".zip", eraser_export),
     ExportFormat("doccano", "doccano", ".jsonl", lambda items, given: doccano_export(items, given).encode()),
     ExportFormat(
@@ -80,15 +78,15 @@ def read_items(path: Path, split: str, classes: Sequence[str]) -> own_records.Im
 
 def parse_items(content: bytes, name: str, split: str = "", classes: Sequence[str] = ()) -> own_records.Imported:
     """Parse a file that was uploaded. `split` selects one of an archive with several. Raises `DataUnavailable`."""
-    if is_archive(name):
-        archive = read_archive(content, name)
+    if archives.is_archive(name):
+        archive = archives.read_archive(content, name)
         if not split and len(archive.splits) == 1:
             (split,) = archive.splits
         if split not in archive.splits:
             raise DataUnavailable(f"Choose one of the parts of {name}: {', '.join(sorted(archive.splits))[:200]}.")
         return read_eraser(archive.splits[split], archive.documents, classes)
     if is_table(name):
-        return read_table(content, name, classes)
+        return tables.read_table(content, name, classes)
     text = decode_text(content, name)
     if name.lower().endswith(".json"):
         return read_label_studio(text)
@@ -104,7 +102,7 @@ def _read_lines(text: str, classes: Sequence[str]) -> own_records.Imported:
         raise DataUnavailable(NO_DOCUMENTS)
     if any("entities" in row or isinstance(row.get("label", row.get("labels")), list) for row in rows):
         return read_doccano(text)
-    return read_jsonl(text, classes)
+    return tables.read_jsonl(text, classes)
 
 
 def doccano_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:

@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 from explainers.datasets import entailment, tables
-from explainers.datasets.entailment import LABELS, detokenised
 from explainers.datasets.example import Example
 from explainers.datasets.images import files
 from explainers.errors import DataUnavailable
@@ -48,10 +47,10 @@ COLUMNS = ("text", "image", "label")
 Row = dict[str, str]
 
 
-def read_esnlive(annotations: Path, images: Path, labels: tuple[str, ...] = LABELS) -> files.ImageExamples:
+def read_esnlive(annotations: Path, images: Path, labels: tuple[str, ...] = entailment.LABELS) -> files.ImageExamples:
     """`images` is the folder of Flickr30k's images; a model may have the classes in another order."""
-    files.check_classes(labels, LABELS, ESNLIVE_TITLE)
-    index = {number: labels.index(label) for number, label in enumerate(LABELS)}
+    files.check_classes(labels, entailment.LABELS, ESNLIVE_TITLE)
+    index = {number: labels.index(label) for number, label in enumerate(entailment.LABELS)}
     annotated = (
         ((image,), replace(example, label=None if example.label is None else index[example.label]))
         for image, example in hypotheses(annotations)
@@ -65,12 +64,15 @@ def hypotheses(path: Path) -> Iterator[tuple[str, Example]]:
     for number, row in files.csv_rows(path, ESNLIVE_COLUMNS):
         where = f"{path.name}, line {number}"
         image, hypothesis, label, explanation = (row[name] for name in ESNLIVE_COLUMNS)
-        if not image or not hypothesis or label not in ("", *LABELS):
-            expected = f"{', '.join(ESNLIVE_COLUMNS[:3])} ({', '.join(LABELS)})"
+        if not image or not hypothesis or label not in ("", *entailment.LABELS):
+            expected = f"{', '.join(ESNLIVE_COLUMNS[:3])} ({', '.join(entailment.LABELS)})"
             raise DataUnavailable(f"{where}: expected {expected}, got {row}.")
-        explanations = (detokenised(explanation),) if explanation else ()
-        index = LABELS.index(label) if label else None
-        yield files.checked_name(image, where), Example(detokenised(hypothesis), label=index, explanations=explanations)
+        explanations = (entailment.detokenised(explanation),) if explanation else ()
+        index = entailment.LABELS.index(label) if label else None
+        yield (
+            files.checked_name(image, where),
+            Example(entailment.detokenised(hypothesis), label=index, explanations=explanations),
+        )
 
 
 def read_hateful_memes(annotations: Path, images: Path, labels: tuple[str, ...] = MEMES_LABELS) -> files.ImageExamples:

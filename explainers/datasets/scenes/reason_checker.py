@@ -21,10 +21,7 @@ from functools import lru_cache
 
 from explainers.datasets.entailment import ReasonTruth
 from explainers.datasets.example import Example, InputImage
-from explainers.datasets.scenes import statements
-from explainers.datasets.scenes.generator import QUALITIES
-from explainers.datasets.scenes.nlvr import recover_scene
-from explainers.datasets.scenes.wording import NUMBERS, PLACES
+from explainers.datasets.scenes import generator, nlvr, statements, wording
 from explainers.datasets.scenes.world import BOXES, COLOURS, SHAPES, SIZES, Scene
 
 
@@ -76,7 +73,7 @@ class Reason:
 
 
 AT_LEAST_ONE = statements.Number("at least", 1)
-LOCATIONS = {words: name for name, words in PLACES.items()} | {
+LOCATIONS = {words: name for name, words in wording.PLACES.items()} | {
     "at the base of a tower": "bottom",
     "at the base": "bottom",
     "at the top": "peak",
@@ -163,7 +160,7 @@ def _condition(text: str) -> statements.Condition | None:
 
 
 def _number(word: str) -> int | None:
-    return NUMBERS.index(word) if word in NUMBERS else int(word) if word.isdecimal() else None
+    return wording.NUMBERS.index(word) if word in wording.NUMBERS else int(word) if word.isdecimal() else None
 
 
 def _kind(text: str) -> statements.Kind | None:
@@ -208,7 +205,7 @@ def check_reason(reason: str, example: Example) -> ReasonTruth:
 
 @lru_cache(maxsize=64)
 def _contents(image: InputImage) -> Scene | None:
-    return recover_scene(image.pixels())
+    return nlvr.recover_scene(image.pixels())
 
 
 def reason_truth(reason: Reason, scene: Scene) -> ReasonTruth:
@@ -221,7 +218,7 @@ def reason_truth(reason: Reason, scene: Scene) -> ReasonTruth:
     if isinstance(claim, CountClaim):
         return _count(claim, scene)
     if isinstance(claim, QualityClaim):
-        if claim.quality in QUALITIES:
+        if claim.quality in generator.QUALITIES:
             return ReasonTruth(True, "no image of this kind shows it")
         return ReasonTruth(None, "the rules do not know this quality")
     holds = _thing(claim, scene) if isinstance(claim, ThingClaim) else _boxes(claim, scene)

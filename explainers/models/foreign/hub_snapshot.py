@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from explainers.errors import ModelUnavailable
-from explainers.models.foreign import file_checks
-from explainers.models.foreign.hub_transfer import DownloadSize, check_allowed, current_transfer, progress_bar
-from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
+from explainers.models.foreign import file_checks, hub_transfer, opened_tokenizer
 
 HUB_VARIABLE = "CROSSLIGHT_HUB"
 ANSWER_SECONDS = 4.0  # until the hub answers a question; asked once, and then the cache is read
 HEAD = ("card.json", "head.safetensors")
-OTHERS = (*SETTINGS, *VOCABULARIES, "preprocessor_config.json", "processor_config.json", file_checks.INDEX)
+OTHERS = (
+    *opened_tokenizer.SETTINGS,
+    *opened_tokenizer.VOCABULARIES,
+    "preprocessor_config.json",
+    "processor_config.json",
+    file_checks.INDEX,
+)
 
 
 def check_hub_allowed(identifier: str) -> None:
@@ -66,7 +70,7 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
     except Exception as error:  # offline, silent, or an answer that makes no sense
         return _cached_folder(identifier, revision, weights, error)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}
-    names, current = _files_to_fetch(identifier, sizes, weights), current_transfer()
+    names, current = _files_to_fetch(identifier, sizes, weights), hub_transfer.current_transfer()
 
     def missing() -> list[int]:
         """The sizes of the files that the cache lacks."""
@@ -74,12 +78,14 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
         return [sizes[name] for name in names if not isinstance(cached[name], str)]
 
     lacking, parameters = missing(), getattr(getattr(info, "safetensors", None), "total", None)
-    size = DownloadSize(sum(lacking), len(lacking), parameters)
-    check_allowed(identifier, size, lambda: not missing())
+    size = hub_transfer.DownloadSize(sum(lacking), len(lacking), parameters)
+    hub_transfer.check_allowed(identifier, size, lambda: not missing())
     try:
         current.begin(size.bytes)
         options: dict[str, Any] = {"allow_patterns": names, "etag_timeout": ANSWER_SECONDS}
-        return Path(snapshot_download(identifier, revision=revision, tqdm_class=progress_bar(current), **options))
+        return Path(
+            snapshot_download(identifier, revision=revision, tqdm_class=hub_transfer.progress_bar(current), **options)
+        )
     except Exception as error:
         if current.stopped:
             raise ModelUnavailable(

@@ -25,8 +25,7 @@ from typing import Any
 
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import IMPORTED_FROM
-from explainers.models.foreign.file_checks import check_file_size, first_sentence, read_config
-from explainers.models.foreign.process_limits import can_fork
+from explainers.models.foreign import file_checks, process_limits
 from explainers.models.inputs.encoding import MOST_WINDOWS, Tokens
 
 GRACE = 2.0  # seconds that a process has to end by its own alarm, before it is killed
@@ -197,7 +196,7 @@ class IsolatedTokenizer:
             elif isinstance(error, ProcessEnded):
                 why = "crashed or needed too much memory on this text."
             elif isinstance(error, RequestFailed):
-                why = f"failed on this text: {first_sentence(error)}"
+                why = f"failed on this text: {file_checks.first_sentence(error)}"
             else:
                 raise
             raise ExplanationError(
@@ -296,9 +295,9 @@ class Opening:
                 "Save the tokenizer into the same folder."
             )
         for file in (*VOCABULARIES, *SETTINGS):
-            check_file_size(name, folder / file)
+            file_checks.check_file_size(name, folder / file)
         self.name = name
-        config = read_config(name, folder / CONFIG) if (folder / CONFIG).is_file() else None
+        config = file_checks.read_config(name, folder / CONFIG) if (folder / CONFIG).is_file() else None
         self._request = {"folder": str(folder.resolve()), "ends": ends, "config": config, "chat": chat}
         self._key = _checksum(folder, f"{ends} {chat}")
         with _lock:
@@ -337,7 +336,7 @@ class Opening:
         except ProcessEnded as error:
             raise self._unavailable("crashed or needed too much memory when it was opened.") from error
         except RequestFailed as error:
-            raise self._unavailable(f"could not be loaded: {first_sentence(error)}") from error
+            raise self._unavailable(f"could not be loaded: {file_checks.first_sentence(error)}") from error
 
     def _unavailable(self, why: str) -> ModelUnavailable:
         return ModelUnavailable(f"The tokenizer of {self.name!r} {why} Choose another model.")
@@ -351,7 +350,7 @@ def _taken() -> LineProcess:
 
 def _put_back(process: LineProcess) -> None:
     """Where it answered in itself instead of in a fork, it ends: what it has read may have left anything behind."""
-    if can_fork() and process.is_running():
+    if process_limits.can_fork() and process.is_running():
         with _lock:
             if not _idle:
                 _idle.append(process)

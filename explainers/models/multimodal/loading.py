@@ -10,9 +10,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from explainers.errors import ModelUnavailable
+from explainers.models.foreign import file_checks, opened_tokenizer
 from explainers.models.foreign.classes import class_names
-from explainers.models.foreign.file_checks import check_finite, load_errors
-from explainers.models.foreign.opened_tokenizer import IsolatedTokenizer, OpenedTokenizer, opening
 from explainers.models.model_files import ModelFiles
 from explainers.models.multimodal.architectures import Clip, Flava, Vilt, VisualBert
 from explainers.models.multimodal.head_cards import WEIGHTS, damaged_head, encoder_parts, head_card, head_input_names
@@ -52,7 +51,7 @@ class Encoder:
     module: nn.Module
     vision: nn.Module | None
     preparation: Preparation
-    tokenizer: IsolatedTokenizer
+    tokenizer: opened_tokenizer.IsolatedTokenizer
     mask_token: int
     pad_token: int
     version: str
@@ -92,9 +91,9 @@ def load_vqa_model(source: ModelFiles, config: Any, device: torch.device) -> Mul
         )
     from transformers import AutoModelForVisualQuestionAnswering
 
-    with load_errors(source.name, "a ViLT that answers questions"):
+    with file_checks.load_errors(source.name, "a ViLT that answers questions"):
         labels = class_names(source.name, source.raw_config, config.num_labels)
-        with opening(source.name, source.path) as tokenizer:
+        with opened_tokenizer.opening(source.name, source.path) as tokenizer:
             whole, missing = source.module(AutoModelForVisualQuestionAnswering, config)
             _check_complete(source, missing, ())
             encoder = _encoder(ARCHITECTURES[0], whole.vilt, None, tokenizer.result(), source, source.version())
@@ -124,7 +123,7 @@ def load_head(name: str, folder: Path, device: torch.device) -> MultimodalModel:
     try:
         network = network_of(encoder, len(card["labels"]), shape_of(card))
         load_head_weights(network, load_file(folder / WEIGHTS))
-        check_finite(folder.name, network)
+        file_checks.check_finite(folder.name, network)
     except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
         raise damaged_head(folder, "its weights do not fit its card") from error
     return encoder.model(
@@ -142,7 +141,7 @@ def load_encoder(name: str, vision: str = "", tokenizer: str = "") -> Encoder:
     from transformers import AutoModel
 
     source, words, images = ModelFiles(name), ModelFiles(tokenizer or name, not tokenizer), ModelFiles(vision or name)
-    with load_errors(name, EXPECTED):
+    with file_checks.load_errors(name, EXPECTED):
         config = source.config()
         by_type = {architecture.model_type: architecture for architecture in ARCHITECTURES}
         if config.model_type not in by_type:
@@ -150,7 +149,7 @@ def load_encoder(name: str, vision: str = "", tokenizer: str = "") -> Encoder:
         architecture = by_type[config.model_type]
         if architecture.network.needs_vision and not vision:
             raise ModelUnavailable(f"{name!r} reads features of images. Name the vision encoder that computes them.")
-        with opening(words.name, words.path, ends=architecture.network.ends) as opened:
+        with opened_tokenizer.opening(words.name, words.path, ends=architecture.network.ends) as opened:
             module, missing = source.module(AutoModel, config)
             _check_complete(source, missing, architecture.network.unused)
             vision_module = _vision(images) if vision else None
@@ -189,7 +188,7 @@ def _vision(source: ModelFiles) -> nn.Module:
     """An image encoder, or the image part of one that reads texts too."""
     from transformers import AutoModel
 
-    with load_errors(source.name, "an encoder of images"):
+    with file_checks.load_errors(source.name, "an encoder of images"):
         module, missing = source.module(AutoModel, source.config())
         encoder: nn.Module = getattr(module, "vision_model", module)
         _check_complete(source, missing, ("pooler.",))
@@ -202,7 +201,7 @@ def _encoder(
     architecture: Architecture,
     module: nn.Module,
     vision: nn.Module | None,
-    opened: OpenedTokenizer,
+    opened: opened_tokenizer.OpenedTokenizer,
     images: ModelFiles,
     version: str,
 ) -> Encoder:
@@ -223,7 +222,7 @@ def _encoder(
     )
 
 
-def _mask_token(opened: OpenedTokenizer) -> int:
+def _mask_token(opened: opened_tokenizer.OpenedTokenizer) -> int:
     """The mask token, else the unknown token, else a full stop, as in CLIP and Qwen2-VL."""
     framing = {opened.bos, opened.eos, opened.pad}
     for choice in (opened.mask, opened.unk, opened.stop):

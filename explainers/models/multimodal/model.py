@@ -22,18 +22,14 @@ from torch.nn import functional
 
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
-from explainers.models import internals
-from explainers.models.batching import memory_errors
+from explainers.models import batching, internals
 from explainers.models.frozen_model import Floats, FrozenModel
+from explainers.models.inputs import padded_batch, requirements
 from explainers.models.inputs.canvas import NO_OWNER, Canvas
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure, UnitKind
 from explainers.models.inputs.erasure import erased_inputs, nonzero_mask
-from explainers.models.inputs.padded_batch import pad_batch
-from explainers.models.inputs.requirements import EMPTY_TEXT, check_image
-from explainers.models.multimodal import positions
-from explainers.models.multimodal.blending import Blend, Grid, Patching, blend, painted, unit_areas, units
+from explainers.models.multimodal import blending, positions, preprocessing
 from explainers.models.multimodal.network import FusionNetwork, JointStates, MultimodalBatch, blended
-from explainers.models.multimodal.preprocessing import Preparation, Size
 from explainers.models.states import States
 
 CROPPED = 0.02  # the share of the image that may be cropped without a warning
@@ -46,8 +42,8 @@ NO_JOINT_ATTENTION = (
 class MultimodalModel(FrozenModel):
     """`module` is a `FusionNetwork`. `patching` cuts the image into units."""
 
-    preparation: Preparation
-    patching: Patching = field(default_factory=Grid)
+    preparation: preprocessing.Preparation
+    patching: blending.Patching = field(default_factory=blending.Grid)
 
     @property
     def network(self) -> FusionNetwork:
@@ -81,12 +77,14 @@ class MultimodalModel(FrozenModel):
         """Positions of words and patches. Raises `ExplanationError` if the states of the layers cannot be read."""
         like = torch.zeros((), device=self.device)
         areas = [
-            unit_areas(_canvas(encoding), self.preparation, self.network.grid(self.prepared_size(encoding)), like)
+            blending.unit_areas(
+                _canvas(encoding), self.preparation, self.network.grid(self.prepared_size(encoding)), like
+            )
             for encoding in encodings
         ]
         return positions.unit_batch(self.network.streams, encodings, areas, self.pad_token, like)
 
-    def with_patching(self, cutting: Patching) -> "MultimodalModel":
+    def with_patching(self, cutting: blending.Patching) -> "MultimodalModel":
         """The same model with another patching."""
         other = copy.copy(self)
         other.patching = cutting
@@ -95,17 +93,17 @@ class MultimodalModel(FrozenModel):
     def encode(self, example: str | Example, unit: UnitKind = "word", *, windows: bool = False) -> Encoding:
         """Raises `ExplanationError` if image or text is missing, or there is a second text."""
         example = Example(example) if isinstance(example, str) else example
-        check_image(self.name, example, multimodal=True)
+        requirements.check_image(self.name, example, multimodal=True)
         image = cast(InputImage, example.image)
         text = super().encode(example, unit)
         if not text.units:
-            raise ExplanationError(EMPTY_TEXT)
+            raise ExplanationError(requirements.EMPTY_TEXT)
         pixels = image.pixels()
         owners, names = self.patching.patch_owners(pixels)
         canvas = Canvas(pixels, owners + np.int16(len(text.units)))
         return replace(
             text,
-            units=text.units + units(owners, names),
+            units=text.units + blending.units(owners, names),
             warning=" ".join(filter(None, (text.warning, image.warning, self._crop_warning(canvas.size)))),
             image=image,
             canvas=canvas,
@@ -167,18 +165,18 @@ class MultimodalModel(FrozenModel):
         """A tensor on the model's device and in its precision."""
         return next(self.network.parameters())
 
-    def prepared_size(self, encoding: Encoding) -> Size:
+    def prepared_size(self, encoding: Encoding) -> preprocessing.Size:
         """Height and width of the prepared image."""
         return self.preparation.size(_canvas(encoding).size)
 
-    def parts(self, encoding: Encoding, erasure: Erasure, *, whole: bool = False) -> Blend:
+    def parts(self, encoding: Encoding, erasure: Erasure, *, whole: bool = False) -> blending.Blend:
         """The image decomposed by its units, or with `whole` in one piece."""
         canvas = _canvas(encoding)
         if whole:
             canvas = replace(canvas, owners=np.full_like(canvas.owners, NO_OWNER))
         grid = self.network.grid(self.prepared_size(encoding))
         with torch.no_grad():
-            return blend(canvas, erasure, self.preparation, grid, self.like)
+            return blending.blend(canvas, erasure, self.preparation, grid, self.like)
 
     def _answering(self, encoding: Encoding, erasure: Erasure) -> Callable[[NDArray[np.bool_]], Tensor]:
         parts = self.parts(encoding, erasure)
@@ -202,7 +200,7 @@ class MultimodalModel(FrozenModel):
 
         return answer
 
-    def _crop_warning(self, size: Size) -> str:
+    def _crop_warning(self, size: preprocessing.Size) -> str:
         left, top, right, bottom = self.preparation.visible_area(size)
         if (right - left) * (bottom - top) >= (1 - CROPPED) * size[0] * size[1]:
             return ""
@@ -237,7 +235,7 @@ def features(model: MultimodalModel, encodings: Iterable[Encoding]) -> Tensor:
 
 def joint_states(model: MultimodalModel, encoding: Encoding) -> JointStates:
     """The states where words and patches attend to each other, for one input; no gradient."""
-    with memory_errors(), torch.inference_mode(), _prepared_batch(model, [encoding]) as prepared:
+    with batching.memory_errors(), torch.inference_mode(), _prepared_batch(model, [encoding]) as prepared:
         states = model.network.joint_states(prepared)
     if states is None:
         raise ExplanationError(NO_JOINT_ATTENTION.format(model.name))
@@ -245,7 +243,7 @@ def joint_states(model: MultimodalModel, encoding: Encoding) -> JointStates:
 
 
 def _features(model: MultimodalModel, batch: Sequence[Encoding]) -> Tensor:
-    with memory_errors(), torch.no_grad(), _prepared_batch(model, batch) as prepared:
+    with batching.memory_errors(), torch.no_grad(), _prepared_batch(model, batch) as prepared:
         return model.network.features(prepared)
 
 
@@ -284,7 +282,7 @@ def multimodal_internals(
     """As for text, for positions; `embedding_output` is the input of the layers in which words and patches meet, or of
     each stream's. `mask` (B, U) is that of `forward_with_soft_mask`."""
     changes = positions.Changes(mask, scale, embedding_output, layer_output)
-    groups: dict[Size, list[int]] = {}
+    groups: dict[preprocessing.Size, list[int]] = {}
     for row, encoding in enumerate(batch.encodings):
         groups.setdefault(model.prepared_size(encoding), []).append(row)
     return positions.joined(
@@ -329,7 +327,7 @@ def _prepared_batch(
     `mask` (B, units) blends words and pixels with what replaces them, and `factors`, (B, L) and (B, rows, columns),
     multiply the embeddings of words and of the model's own patches.
     """
-    texts = pad_batch(
+    texts = padded_batch.pad_batch(
         [replace(encoding, canvas=None) for encoding in batch], model.pad_token, model.device
     )  # images follow below
     nothing = model.like.new_ones(1, 0)  # a mask of no units
@@ -348,7 +346,7 @@ def _prepared_batch(
         share = texts.spread(mask[:, : texts.units.shape[1]])
         pixels = torch.stack(
             [
-                painted(_canvas(encoding), "mask", model.preparation, row.to(model.like))
+                blending.painted(_canvas(encoding), "mask", model.preparation, row.to(model.like))
                 for encoding, row in zip(batch, mask, strict=True)
             ]
         )

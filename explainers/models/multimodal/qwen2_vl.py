@@ -17,8 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.models.multimodal import network
-from explainers.models.multimodal.preprocessing import Preparation, Size, preparation
+from explainers.models.multimodal import network, preprocessing
 
 PATCHES = 256  # at most
 LONGEST = 200  # the library's limit for length : width
@@ -32,21 +31,21 @@ class Qwen2Vl(network.FusionNetwork):
         return int(self.config.text_config.hidden_size)
 
     @staticmethod
-    def prepared(processor: Any) -> Preparation:
+    def prepared(processor: Any) -> preprocessing.Preparation:
         from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 
         step, size = processor.patch_size * processor.merge_size, processor.size
         most = min(size.longest_edge, PATCHES * step * step)
 
-        def resized(height: int, width: int) -> Size:
+        def resized(height: int, width: int) -> preprocessing.Size:
             if max(height, width) > LONGEST * min(height, width):
                 raise ExplanationError(f"The image is more than {LONGEST} times as long as wide. Crop it.")
             down, across = smart_resize(height, width, step, size.shortest_edge, most)
             return down, across
 
-        return preparation(processor, resized)
+        return preprocessing.preparation(processor, resized)
 
-    def grid(self, size: Size) -> Size:
+    def grid(self, size: preprocessing.Size) -> preprocessing.Size:
         side = self.config.vision_config.patch_size * self.config.vision_config.spatial_merge_size
         return size[0] // side, size[1] // side
 

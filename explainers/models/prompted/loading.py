@@ -19,17 +19,13 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from explainers.errors import ModelUnavailable
-from explainers.models.checks import check_answers, erasing_token, readable_tokens
+from explainers.models import checks, model_files, optimisation, smollm2
 from explainers.models.decoder import TOLERANCE
-from explainers.models.foreign.file_checks import load_errors
-from explainers.models.foreign.opened_tokenizer import OpenedTokenizer, opening
-from explainers.models.model_files import ModelFiles
-from explainers.models.optimisation import SCALE
+from explainers.models.foreign import file_checks, opened_tokenizer
 from explainers.models.prompt import PROMPTS, Prompt, PromptError, prompt_named, prompted_version, split_name
 from explainers.models.prompted.filled import PromptTokenizer
 from explainers.models.prompted.model import OpenNetwork, PromptedModel
 from explainers.models.prompted.network import ClassWords, PrefixCache, WholeWords
-from explainers.models.smollm2 import COMMAND, CONVERTED, NAME, smollm2_folder
 from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.text.base_weights import sha256
 
@@ -49,9 +45,9 @@ def load_prompted(name: str, device: torch.device, *, tuned: bool = True) -> Pro
     model, key = split_name(name)
     prompt = prompt_named(key)
     adapter = adapter_file(key) if prompt.adapter and tuned else None
-    source = ModelFiles(folder_of(model))
-    with load_errors(name, EXPECTED):
-        with opening(model, source.path, chat=prompt.template if prompt.chat else None) as tokenizer:
+    source = model_files.ModelFiles(folder_of(model))
+    with file_checks.load_errors(name, EXPECTED):
+        with opened_tokenizer.opening(model, source.path, chat=prompt.template if prompt.chat else None) as tokenizer:
             network, version = open_network(model, source, adapter, device)
             opened = tokenizer.result()
         made = prompted(name, network, opened, prompt, device)
@@ -59,10 +55,13 @@ def load_prompted(name: str, device: torch.device, *, tuned: bool = True) -> Pro
 
 
 def open_network(
-    model: str, source: ModelFiles, adapter: Path | None, device: torch.device
+    model: str, source: model_files.ModelFiles, adapter: Path | None, device: torch.device
 ) -> tuple[OpenNetwork, tuple[str, str]]:
     """The language model, which all its prompts share, with its version and the checksum of the adapter or ""."""
-    version = source.version(CONVERTED if model == NAME else ()), "" if adapter is None else sha256(adapter)
+    version = (
+        source.version(smollm2.CONVERTED if model == smollm2.NAME else ()),
+        "" if adapter is None else sha256(adapter),
+    )
     key = (str(source.path), *version, str(device))
     with _loading:
         opened = _networks.get(key)
@@ -76,15 +75,15 @@ def open_network(
 
 def folder_of(model: str) -> str:
     """The name by which files are found: SmolLM2 lies in the store. Raises `ModelUnavailable` where it does not."""
-    if model != NAME:
+    if model != smollm2.NAME:
         return model
-    folder = smollm2_folder()
+    folder = smollm2.smollm2_folder()
     if folder is None:
-        raise ModelUnavailable(f"SmolLM2 is not on this machine yet. Fetch it with `{COMMAND}` (93 MB).")
+        raise ModelUnavailable(f"SmolLM2 is not on this machine yet. Fetch it with `{smollm2.COMMAND}` (93 MB).")
     return str(folder)
 
 
-def causal_network(name: str, source: ModelFiles) -> Any:
+def causal_network(name: str, source: model_files.ModelFiles) -> Any:
     """The library's network. Raises `ModelUnavailable` for an architecture that is no causal language model."""
     from transformers import AutoModelForCausalLM
 
@@ -111,12 +110,16 @@ def check_causal(name: str, network: Any) -> None:
 
 
 def prompted(
-    name: str, opened_network: OpenNetwork, opened: OpenedTokenizer, prompt: Prompt, device: torch.device
+    name: str,
+    opened_network: OpenNetwork,
+    opened: opened_tokenizer.OpenedTokenizer,
+    prompt: Prompt,
+    device: torch.device,
 ) -> PromptedModel:
     """The frozen model, after it has answered. Raises `PromptError`, `ModelUnavailable`."""
     network = opened_network.network
     template = opened.rendered if prompt.chat else prompt.template
-    isolated = opened.isolated(network.config, readable_tokens(network.config, MOST_TOKENS), MOST_TOKENS)
+    isolated = opened.isolated(network.config, checks.readable_tokens(network.config, MOST_TOKENS), MOST_TOKENS)
     tokenizer = PromptTokenizer(name, isolated, _pieces(template, prompt), isolated.longest)
     tokenizer.check_template()
     tokenizer, words = _class_words(tokenizer, prompt)
@@ -127,7 +130,7 @@ def prompted(
     module = module.to(device)
     tokenizer = replace(tokenizer, longest=tokenizer.longest - module.added)
     tokenizer.check_template()
-    mask_token, replacement = erasing_token(name, opened.mask, opened.unk, opened.eos)
+    mask_token, replacement = checks.erasing_token(name, opened.mask, opened.unk, opened.eos)
     model = PromptedModel(
         name=name,
         labels=prompt.labels,
@@ -150,7 +153,7 @@ def prompted(
     )
     with model.lock:
         _check_head(name, network, model)
-    check_answers(model)
+    checks.check_answers(model)
     return replace(model, prior=model.without_text())
 
 
@@ -253,7 +256,7 @@ def add_adapter(network: Any, path: Path, model: str) -> None:
         with torch.no_grad():
             for layer in sorted(name.removesuffix(".down") for name in tensors if name.endswith(".down")):
                 weight = cast(Tensor, network.base_model.get_submodule(layer).weight)
-                weight += SCALE * tensors[f"{layer}.up"] @ tensors[f"{layer}.down"]
+                weight += optimisation.SCALE * tensors[f"{layer}.up"] @ tensors[f"{layer}.down"]
     except (OSError, ValueError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
         raise _damaged(path) from error
 

@@ -15,8 +15,7 @@ from tokenizers import Tokenizer
 
 from explainers.datasets.entailment import LABELS
 from explainers.datasets.example import Example, Splits
-from explainers.datasets.scenes import nlvr
-from explainers.datasets.scenes.generator import SceneItem, generate_items
+from explainers.datasets.scenes import generator, nlvr
 from explainers.datasets.scenes.statements import Boxes, Count, Every, Unanswerable, kind_of
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.bundle_cards import BUNDLES, CARD
@@ -42,14 +41,14 @@ VOCABULARY_SEED, MONITOR_SEED = 99, 777  # of the tokenizer's sentences, and of 
 STATEMENT_NAMES = {Count: "count", Boxes: "boxes", Every: "every", Unanswerable: "unsaid"}  # on the card
 
 
-def generated_part(name: str) -> tuple[SceneItem, ...]:
+def generated_part(name: str) -> tuple[generator.SceneItem, ...]:
     """A part of the generated scenes, by its seed; the test's sentences have forms that are kept from training."""
-    return tuple(islice(generate_items(SEEDS[name], held_out=name == "test"), SIZES[name]))
+    return tuple(islice(generator.generate_items(SEEDS[name], held_out=name == "test"), SIZES[name]))
 
 
 def more_training(number: int) -> tuple[Example, ...]:
     """The `number` examples with which the training part would go on."""
-    items = generate_items(SEEDS["train"], held_out=False)
+    items = generator.generate_items(SEEDS["train"], held_out=False)
     return tuple(item.example() for item in islice(items, SIZES["train"], SIZES["train"] + number))
 
 
@@ -95,7 +94,9 @@ def resume_training(recipe: SceneModelRecipe) -> SceneTraining:
 
 
 def monitored_samples(human: nlvr.Nlvr) -> dict[str, Sequence[samples.SceneSample]]:
-    held_out = [samples.item_sample(item) for item in islice(generate_items(MONITOR_SEED, held_out=True), 600)]
+    held_out = [
+        samples.item_sample(item) for item in islice(generator.generate_items(MONITOR_SEED, held_out=True), 600)
+    ]
     dev = [samples.row_sample(row.text, row.label or 0, row.image.pixels()) for row in human.dev if row.image]
     return {"unseen_wording": held_out, "nlvr_dev": dev}
 

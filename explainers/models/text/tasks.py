@@ -3,8 +3,7 @@
 from functools import partial
 from typing import Any
 
-from explainers.datasets import text_sets
-from explainers.datasets.entailment import LABELS
+from explainers.datasets import entailment, text_sets
 from explainers.datasets.example import Example
 from explainers.models.bundle_cards import Task, TrainingOptions
 from explainers.models.text.recipe import TextModelRecipe
@@ -42,7 +41,7 @@ TASKS = {
     "nli": Task(
         position=2,
         decides="whether the hypothesis follows from the premise, contradicts it, or neither",
-        labels=LABELS,
+        labels=entailment.LABELS,
         data="e-SNLI (Camburu et al., 2018), its dev file; SNLI pairs with counterfactual revisions (Kaushik et al., "
         "2020), their train and dev files; to learn to explain, unlabelled, e-SNLI-VE (Do et al., 2021)",
         licence="e-SNLI: MIT; counterfactual revisions: Apache-2.0",

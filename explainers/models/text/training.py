@@ -26,12 +26,10 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from explainers.datasets.example import Example, Splits
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.models.bundle_cards import BUNDLES, CARD, TrainingData
-from explainers.models.optimisation import accuracy, load_checkpoint
+from explainers.models import bundle_cards, optimisation
+from explainers.models.text import base_weights, bundle
 from explainers.models.text.base_weights import HUB_ID as BASE_ID
 from explainers.models.text.base_weights import SHA256 as BASE_SHA256
-from explainers.models.text.base_weights import base_folder, sha256
-from explainers.models.text.bundle import WEIGHTS, PooledClassifier, base_encoder, base_tokenizer, load_bundle
 from explainers.models.text.recipe import TextModelRecipe
 
 LINEAR_LAYERS = ["query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
@@ -79,7 +77,7 @@ def randomly_masked(ids: Tensor, share: float | Tensor, mask_token: int) -> Tens
     return torch.where(chosen, mask_token, ids)
 
 
-def set_trainable(classifier: PooledClassifier, rank: int) -> None:
+def set_trainable(classifier: bundle.PooledClassifier, rank: int) -> None:
     """Makes the adapter and the head trainable, or with `rank` 0 everything except the embeddings."""
     if rank:
         from peft import LoraConfig, inject_adapter_in_model
@@ -114,7 +112,7 @@ class TextTraining:
         torch.manual_seed(recipe.seed)
         folder.mkdir(parents=True, exist_ok=True)
         self.recipe, self.folder, self.done, self.epoch = recipe, folder, 0, 0
-        self.classifier = PooledClassifier(base_encoder(base_folder()), classes)
+        self.classifier = bundle.PooledClassifier(bundle.base_encoder(base_weights.base_folder()), classes)
         set_trainable(self.classifier, recipe.rank)
         self.weights = [weight for weight in self.classifier.parameters() if weight.requires_grad]
         self.average = AveragedModel(self.classifier, multi_avg_fn=get_ema_multi_avg_fn(recipe.averaging))  # type: ignore[no-untyped-call]
@@ -140,13 +138,13 @@ class TextTraining:
         return float(loss.detach())
 
     def save(self) -> None:
-        save_file(trained_tensors(self.average.module), self.folder / WEIGHTS)
+        save_file(trained_tensors(self.average.module), self.folder / bundle.WEIGHTS)
         parts = {name: getattr(self, name).state_dict() for name in ("classifier", "average", "optimiser", "schedule")}
         numbers = {"done": self.done, "epoch": self.epoch, "chance": torch.get_rng_state()}
         torch.save({**parts, **numbers}, self.folder / CHECKPOINT)
 
     def resume(self) -> None:
-        checkpoint = load_checkpoint(self.folder / CHECKPOINT)
+        checkpoint = optimisation.load_checkpoint(self.folder / CHECKPOINT)
         for name in ("classifier", "average", "optimiser", "schedule"):
             getattr(self, name).load_state_dict(checkpoint[name])
         self.done, self.epoch = checkpoint["done"], checkpoint["epoch"]
@@ -162,7 +160,7 @@ def train(
     resume: bool = False,
 ) -> None:
     """Trains on (train, warm-up, validation), writes `folder/weights.safetensors` and a line of JSON per 100 steps."""
-    tokenizer = base_tokenizer(base_folder(), recipe.longest)
+    tokenizer = bundle.base_tokenizer(base_weights.base_folder(), recipe.longest)
     mask_token = tokenizer.get_vocab()["[MASK]"]
 
     def encoded(part: Sequence[Example]) -> list[Encoded]:
@@ -238,7 +236,7 @@ FINISHED = "finished"  # a file in the run's folder, present once the training i
 
 def make_text_bundle(
     name: str,
-    task: TrainingData,
+    task: bundle_cards.TrainingData,
     data: Path | None,
     recipe: TextModelRecipe,
     out: Path | None,
@@ -251,7 +249,7 @@ def make_text_bundle(
 
     The accuracies on the card are those of the bundle as it was written, loaded again.
     """
-    folder, run = out or BUNDLES / name, run or Path("runs") / name
+    folder, run = out or bundle_cards.BUNDLES / name, run or Path("runs") / name
     splits = task.read(data)
     if resume:
         check_resumable(run, about_training(splits.train, splits.warm_up, recipe))
@@ -262,12 +260,15 @@ def make_text_bundle(
         train((splits.train, splits.warm_up, splits.validation), len(task.labels), recipe, run, resume=resume)
         (run / FINISHED).touch()
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(run / WEIGHTS, folder / WEIGHTS)
+    shutil.copy(run / bundle.WEIGHTS, folder / bundle.WEIGHTS)
     card = _card(name, task, splits, recipe, folder)
     card["log"] = [json.loads(line) for line in (run / LOG).read_text().splitlines() if "validation" in line]
     _write(folder, card)
-    model = load_bundle(folder, torch.device("cpu"))
-    card["accuracy"] = {"validation": accuracy(model, splits.validation), "test": accuracy(model, splits.test)}
+    model = bundle.load_bundle(folder, torch.device("cpu"))
+    card["accuracy"] = {
+        "validation": optimisation.accuracy(model, splits.validation),
+        "test": optimisation.accuracy(model, splits.test),
+    }
     _write(folder, card)
     return card
 
@@ -281,7 +282,9 @@ def command(name: str, recipe: TextModelRecipe) -> str:
     )
 
 
-def _card(name: str, task: TrainingData, splits: Splits, recipe: TextModelRecipe, folder: Path) -> dict[str, Any]:
+def _card(
+    name: str, task: bundle_cards.TrainingData, splits: Splits, recipe: TextModelRecipe, folder: Path
+) -> dict[str, Any]:
     return {
         "name": name,
         "position": task.position,
@@ -299,10 +302,10 @@ def _card(name: str, task: TrainingData, splits: Splits, recipe: TextModelRecipe
         },
         "recipe": asdict(recipe),
         "command": command(name, recipe),
-        "sha256": sha256(folder / WEIGHTS),
+        "sha256": base_weights.sha256(folder / bundle.WEIGHTS),
         "accuracy": {},
     }
 
 
 def _write(folder: Path, card: dict[str, Any]) -> None:
-    (folder / CARD).write_text(json.dumps(card, indent=2) + "\n")
+    (folder / bundle_cards.CARD).write_text(json.dumps(card, indent=2) + "\n")

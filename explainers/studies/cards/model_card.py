@@ -19,15 +19,10 @@ from typing import Any
 
 from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card
-from explainers.report import evaluation_tables
-from explainers.report.narrator_overview import narrator_evaluation
-from explainers.report.quantities import CONSISTENCY, SIMULATABILITY
+from explainers.report import evaluation_tables, narrator_overview, quantities
 from explainers.report.tables import Table, TableColumn, as_percent, command_block, key_column, markdown_table
+from explainers.studies import criteria, plausibility, published_metrics, tuning
 from explainers.studies.cards.weights import learned_weights, narrator_weights
-from explainers.studies.criteria import consistency_markdown, simulatability_markdown
-from explainers.studies.plausibility import PLAUSIBILITY_FILE, plausibility_section
-from explainers.studies.published_metrics import PUBLISHED_METRICS, published_markdown
-from explainers.studies.tuning import TUNING, tuning_section
 
 METHOD, ERASURE = "ivra", "mask"
 COLUMNS = {"sim": "SIM, accuracy ↑", "comp": "AOPC-C ↑", "suff": "AOPC-S ↓", "cons": "CONS ↑"}
@@ -95,10 +90,10 @@ def _measured(folder: Path) -> dict[str, dict[str, float]]:
     for row in _rows(folder / evaluation_tables.EVALUATION):
         if row["erasure"] == ERASURE:
             values.setdefault(row["method"], {}).update(comp=row["aopc_c"]["mean"], suff=row["aopc_s"]["mean"])
-    for row in _rows(folder / CONSISTENCY):
+    for row in _rows(folder / quantities.CONSISTENCY):
         if "cons" in row:
             values.setdefault(row["method"], {})["cons"] = row["cons"]["mean"]
-    for row in _rows(folder / SIMULATABILITY):
+    for row in _rows(folder / quantities.SIMULATABILITY):
         if "accuracy" in row:
             values.setdefault(row["method"], {})["sim"] = row["accuracy"]
     return values
@@ -152,14 +147,14 @@ def model_card(folder: Path) -> str:
         *_training(card),
         "## Faithfulness",
         *_faithfulness(folder / evaluation_tables.EVALUATION),
-        *_published_metrics(folder / PUBLISHED_METRICS),
-        *_consistency(folder / CONSISTENCY),
-        *_simulatability(folder / SIMULATABILITY),
+        *_published_metrics(folder / published_metrics.PUBLISHED_METRICS),
+        *_consistency(folder / quantities.CONSISTENCY),
+        *_simulatability(folder / quantities.SIMULATABILITY),
         *criteria_section(folder),
-        *plausibility_section(folder / PLAUSIBILITY_FILE),
+        *plausibility.plausibility_section(folder / plausibility.PLAUSIBILITY_FILE),
         *learned_weights(folder / "learned"),
-        *tuning_section(folder / TUNING),
-        *narrator_evaluation(folder / "narrative"),
+        *tuning.tuning_section(folder / tuning.TUNING),
+        *narrator_overview.narrator_evaluation(folder / "narrative"),
         *narrator_weights(folder / "narrative"),
     ]
     return "\n\n".join(parts) + "\n"
@@ -251,7 +246,7 @@ def _published_metrics(path: Path) -> Iterator[str]:
         f"{data['inputs']:,} inputs of the split `{data['split']}`, taken at random (seed {data['seed']}). Half the "
         "95 % bootstrap interval stands behind each mean. Metrics of one name differ between the papers."
     )
-    yield published_markdown(table)
+    yield published_metrics.published_markdown(table)
 
 
 def _consistency(path: Path) -> Iterator[str]:
@@ -262,7 +257,7 @@ def _consistency(path: Path) -> Iterator[str]:
     yield command_block(table["command"])
     data = table["data"]
     yield f"{data['inputs']:,} inputs of the split `{data['split']}`, taken at random (seed {data['seed']})."
-    yield consistency_markdown(table)
+    yield criteria.consistency_markdown(table)
 
 
 def _simulatability(path: Path) -> Iterator[str]:
@@ -276,7 +271,7 @@ def _simulatability(path: Path) -> Iterator[str]:
         f"{students} students learn from {shown} inputs each; {table['data']['inputs'] - shown * students:,} inputs of "
         f"the split `{table['data']['split']}` are held out (seed {table['data']['seed']})."
     )
-    yield simulatability_markdown(table)
+    yield criteria.simulatability_markdown(table)
 
 
 def _faithfulness(path: Path) -> Iterator[str]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
-from explainers.metrics import agreement
-from explainers.metrics.faithfulness import METRICS
+from explainers.metrics import agreement, faithfulness
 from explainers.report.tables import Table, TableColumn, key_column, markdown_table
 
 NOT_SETTINGS = ("method",)  # in a recipe, beside the settings that --set takes
@@ -23,7 +22,7 @@ def learned_weights(folder: Path) -> Iterator[str]:
     yield "## Weights of the methods that learn"
     everything = [card for fitted in cards.values() for card in fitted]
     yield _texts(everything)
-    names = {metric.id: metric.name for metric in METRICS} | {agreement.ID: agreement.NAME}
+    names = {metric.id: metric.name for metric in faithfulness.METRICS} | {agreement.ID: agreement.NAME}
     measured = {id: name for id, name in names.items() if any(id in card["validation"] for card in everything)}
     yield _fitted_table(measured).markdown(everything)
     yield from _time(everything)

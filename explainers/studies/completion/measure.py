@@ -18,8 +18,7 @@ from explainers.evaluation.set_spec import Shard
 from explainers.methods.registry import METHODS, MethodSpec, default_methods, select
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.faithfulness import METRICS as SPECS
-from explainers.models.calls import Meter, PredictionCache
-from explainers.models.catalog import device_name
+from explainers.models import calls, catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.prompted.model import PromptedModel
 from explainers.report.tables import Table, TableColumn, bounds, command_block
@@ -53,7 +52,7 @@ EXPLAINED = (
 
 def answer_row(model: FrozenModel, example: Example, number: int, *, explained: bool) -> Record:
     """Return whether the answer is right, the share of the class words, and by method both metrics."""
-    model = model.pooled(PredictionCache())
+    model = model.pooled(calls.PredictionCache())
     settings = Settings(erasure=model.default_erasure, samples=SAMPLES, steps=STEPS)
     decision, probabilities = decide(model, example, settings=settings)
     row: Record = {
@@ -62,13 +61,13 @@ def answer_row(model: FrozenModel, example: Example, number: int, *, explained: 
         "right": int(np.argmax(probabilities) == example.label),
         "positive": int(np.argmax(probabilities) == 1),
         "share": decision.share_of_words,
-        "device": device_name(model.device),
+        "device": catalog.device_name(model.device),
         "metrics": {},
     }
     if explained:
         one_operator = replace(decision, card=replace(decision.card, erasures=(settings.erasure,)))
         comparison = Comparison(one_operator, probabilities)
-        for event in run(model, one_operator, measured_methods(model), Meter(), narrators=()):
+        for event in run(model, one_operator, measured_methods(model), calls.Meter(), narrators=()):
             comparison = comparison.with_event(event)
         row["metrics"] = {
             result.method: {metric: result.metrics[metric] for metric in METRICS} for result in comparison.results

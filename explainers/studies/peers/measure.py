@@ -23,9 +23,7 @@ from tokenizers import Tokenizer
 from explainers.comparison.decision import decide
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable, without_folders
-from explainers.metrics.chance import evidence
-from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.faithfulness import measured, metrics_at_percents
+from explainers.metrics import chance, erasure, faithfulness
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.bundle import PooledClassifier
@@ -205,8 +203,8 @@ def _exact(model: FrozenModel, sentence: Sentence) -> Floats:
     return exact_shapley(game_of(model, model.encode(sentence.text), sentence.label))
 
 
-def _answers(model: FrozenModel, sentence: Sentence) -> MaskedPredictor:
-    return MaskedPredictor(model, model.encode(sentence.text), "mask")
+def _answers(model: FrozenModel, sentence: Sentence) -> erasure.MaskedPredictor:
+    return erasure.MaskedPredictor(model, model.encode(sentence.text), "mask")
 
 
 def _error(run: PeerRun, exact: Mapping[int, Floats]) -> float | None:
@@ -216,7 +214,7 @@ def _error(run: PeerRun, exact: Mapping[int, Floats]) -> float | None:
     return float(np.linalg.norm(np.asarray(run.scores) - shapley) / np.linalg.norm(shapley))
 
 
-def _evidence(answers: MaskedPredictor, scores: tuple[float, ...], label: int) -> float | None:
+def _evidence(answers: erasure.MaskedPredictor, scores: tuple[float, ...], label: int) -> float | None:
     if len(scores) != len(answers.encoding.units):
         return None
-    return evidence(measured(answers, scores, label, metrics_at_percents()))
+    return chance.evidence(faithfulness.measured(answers, scores, label, faithfulness.metrics_at_percents()))

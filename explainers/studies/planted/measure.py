@@ -21,18 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.attribution.controls import control_orders
-from explainers.comparison.consensus import consensus_scores
+from explainers.comparison import consensus, runner
 from explainers.comparison.decision import decide
-from explainers.comparison.runner import estimates
 from explainers.datasets.example import Example
 from explainers.evaluation.record_file import appending, resume_records
 from explainers.methods.registry import METHODS, MethodSpec
 from explainers.metrics.erasure import MaskedPredictor, erasure_masks
 from explainers.metrics.faithfulness import sampling_noise
-from explainers.models.calls import Meter, PredictionCache
+from explainers.models import calls, internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure
-from explainers.models.internals import head_inputs
 from explainers.results.answer import CONSENSUS
 from explainers.results.decision import Settings
 from explainers.results.events import metric_counts
@@ -63,7 +61,7 @@ def inner_counts(units: int) -> tuple[int, ...]:
 def measure(model: FrozenModel, planted: Planted, number: int, words: Sequence[str]) -> Row:
     """The row of one input, without what says where it comes from."""
     began = time.perf_counter()
-    model = model.pooled(PredictionCache())
+    model = model.pooled(calls.PredictionCache())
     decision, probabilities = decide(model, planted.example, settings=Settings())
     encoding, label = decision.encoding, decision.label
     units = planted_units(encoding, planted)
@@ -73,7 +71,9 @@ def measure(model: FrozenModel, planted: Planted, number: int, words: Sequence[s
     row["verified"] = label == planted.example.label and is_verified(row)
     if not row["verified"]:
         return row
-    attributions = [list(estimates(spec, model, decision, Meter()))[-1] for spec in compared_methods(learned=False)]
+    attributions = [
+        list(runner.estimates(spec, model, decision, calls.Meter()))[-1] for spec in compared_methods(learned=False)
+    ]
     scores = {attribution.method: attribution.scores for attribution in attributions}
     row["scores"] = rounded(scores)
     answers = {erasure: MaskedPredictor(model, encoding, erasure) for erasure in ERASURES}
@@ -93,13 +93,14 @@ def with_learned(row: Row, model: FrozenModel, planted: Planted) -> Row:
     """The row with the learned methods' scores and curves, and those of the consensus of all, once they are fitted."""
     if not row["verified"] or CONSENSUS in row["curves"]["mask"]:
         return row
-    model = model.pooled(PredictionCache())
+    model = model.pooled(calls.PredictionCache())
     decision, _ = decide(model, planted.example, settings=Settings())
     scores = {
-        spec.id: list(estimates(spec, model, decision, Meter()))[-1].scores for spec in compared_methods(learned=True)
+        spec.id: list(runner.estimates(spec, model, decision, calls.Meter()))[-1].scores
+        for spec in compared_methods(learned=True)
     }
     everything = {**row["scores"], **rounded(scores)}
-    orders = {**scores, CONSENSUS: consensus_scores([tuple(units) for units in everything.values()])}
+    orders = {**scores, CONSENSUS: consensus.consensus_scores([tuple(units) for units in everything.values()])}
     curves = {}
     for erasure in ERASURES:
         lines = curve_lines(MaskedPredictor(model, decision.encoding, erasure), list(orders.values()), decision.label)
@@ -167,7 +168,7 @@ def _probabilities(model: FrozenModel, examples: Sequence[Example]) -> Floats:
     """(examples, C)."""
     encodings = [model.encode(example) for example in examples]
     batches = [encodings[at : at + 64] for at in range(0, len(encodings), 64)]
-    rows = [head_inputs(model, batch)[1].softmax(-1).numpy() for batch in batches]
+    rows = [internals.head_inputs(model, batch)[1].softmax(-1).numpy() for batch in batches]
     return np.concatenate(rows).astype(float)
 
 

@@ -19,8 +19,7 @@ from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
 from explainers.attribution.occlusion import Occlusion
 from explainers.comparison.consensus import consensus_scores
-from explainers.metrics.bootstrap import Interval, mean_interval
-from explainers.metrics.erasure import erasure_masks
+from explainers.metrics import bootstrap, erasure
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.results.answer import CONSENSUS
@@ -46,7 +45,7 @@ class Passed:
     units: int
     method: str
     chosen_of: int
-    share: Interval
+    share: bootstrap.Interval
     paid: float
 
 
@@ -58,7 +57,7 @@ def passed(games: int = GAMES, units: Sequence[int] = UNITS) -> Iterator[Passed]
             paid = float(np.mean([row[method][PAID] for row in rows]))
             for chosen_of in (*CHOSEN_OF, PAID):
                 beats = np.array([row[method][1][chosen_of] for row in rows], dtype=float)
-                yield Passed(n, method, chosen_of, mean_interval(beats), paid)
+                yield Passed(n, method, chosen_of, bootstrap.mean_interval(beats), paid)
 
 
 def _play(n: int, seed: int) -> dict[str, tuple[int, dict[int, bool]]]:
@@ -93,7 +92,7 @@ def _best(random: Floats, chosen_of: int) -> float:
 def evidence(game: Game, orders: Sequence[Scores]) -> Floats:
     """T of every order, (orders,)."""
     counts = tuple(top_count(game.units, percent) for percent in PERCENTS)
-    masks = np.vstack([erasure_masks(order, counts, kept=True) for order in orders])
+    masks = np.vstack([erasure.erasure_masks(order, counts, kept=True) for order in orders])
     p = game.probabilities(masks).reshape(len(orders), 2, len(counts)).mean(axis=2)
     values: Floats = p[:, 1] - p[:, 0]
     return values

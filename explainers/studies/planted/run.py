@@ -39,13 +39,9 @@ from explainers.learned.batches import encode_for_learning
 from explainers.learned.fit import recipe_for, write_weights
 from explainers.learned.fitting_loop import fit
 from explainers.methods.registry import learning_methods
-from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.plausibility import is_evidence
-from explainers.models.bundle_cards import BUNDLES, CARD
-from explainers.models.calls import Meter, PredictionCache
-from explainers.models.catalog import load
+from explainers.metrics import erasure, plausibility
+from explainers.models import bundle_cards, calls, catalog, optimisation
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.optimisation import computes_in_bfloat16
 from explainers.models.text.base_weights import base_folder, sha256
 from explainers.models.text.bundle import WEIGHTS, base_tokenizer, load_bundle, trained_network
 from explainers.models.text.recipe import TextModelRecipe
@@ -57,10 +53,7 @@ from explainers.models.text.training import (
     network_accuracy,
 )
 from explainers.results.decision import Settings
-from explainers.studies.planted import confidence_fit, measure, truth
-from explainers.studies.planted.noise import passed
-from explainers.studies.planted.shortcuts import Planted, planted_set
-from explainers.studies.planted.table import COMMAND, Results, planted_document
+from explainers.studies.planted import confidence_fit, measure, noise, shortcuts, table, truth
 from explainers.training.artifacts import available_artifacts, own_folder
 from explainers.training.spec import FitSpec
 
@@ -72,7 +65,7 @@ STEPS = 350
 RECIPE = TextModelRecipe(epochs=1, learning_rate=2e-4, batch=32, averaging=0.98, longest=64)
 FITTED_ON, WATCHED = 400, 40  # texts of the learned methods
 CHECKED_ON = 300  # held-out texts for the accuracy on the card
-PRECISION = "bfloat16" if computes_in_bfloat16(torch.device("cpu")) else "float32"  # of the trainings
+PRECISION = "bfloat16" if optimisation.computes_in_bfloat16(torch.device("cpu")) else "float32"  # of the trainings
 Note = Callable[[str], None]
 FOLDER = ASSETS / "studies" / "planted"
 ROWS, SCENES, MODELS = "rows.jsonl.gz", "scenes.jsonl.gz", "models.json"
@@ -129,7 +122,7 @@ def classes_of(model: str, seed: int) -> tuple[int, int]:
 def planted_model(model: str, seed: int, data: Path, folder: Path, note: Callable[[str], None]) -> FrozenModel:
     """The planted copy of a bundle, trained unless it lies in `folder` already."""
     target = folder / planted_name(model, seed)
-    if not (target / CARD).is_file():
+    if not (target / bundle_cards.CARD).is_file():
         _train(model, seed, read_sources(model, data), target, note)
     return load_bundle(target, torch.device("cpu"))
 
@@ -140,11 +133,11 @@ def _train(model: str, seed: int, sources: PlantedTexts, target: Path, note: Cal
     tokenizer = base_tokenizer(base_folder(), recipe.longest)
     mask_token = tokenizer.get_vocab()["[MASK]"]
     classes = classes_of(model, seed)
-    train = planted_set(sources.train, STEPS * recipe.batch, seed, classes, judged=False)
-    held_out = planted_set(sources.held_out, CHECKED_ON, seed, classes, judged=False)
-    card = json.loads((BUNDLES / model / CARD).read_text())
+    train = shortcuts.planted_set(sources.train, STEPS * recipe.batch, seed, classes, judged=False)
+    held_out = shortcuts.planted_set(sources.held_out, CHECKED_ON, seed, classes, judged=False)
+    card = json.loads((bundle_cards.BUNDLES / model / bundle_cards.CARD).read_text())
     training = TextTraining(len(card["labels"]), recipe, target, STEPS)
-    state = trained_network(BUNDLES / model).state_dict()
+    state = trained_network(bundle_cards.BUNDLES / model).state_dict()
     training.classifier.load_state_dict(state)
     training.average.module.load_state_dict(state)
     losses: list[float] = []
@@ -168,11 +161,11 @@ def _train(model: str, seed: int, sources: PlantedTexts, target: Path, note: Cal
         "accuracy": by_kind,
         "seconds": round(time.perf_counter() - began, 1),
     }
-    (target / CARD).write_text(json.dumps(entries, indent=2) + "\n")
+    (target / bundle_cards.CARD).write_text(json.dumps(entries, indent=2) + "\n")
     note(f"{target.name}: accuracy {by_kind} in {entries['seconds']} s")
 
 
-def _encoded(tokenizer: Any, planted: Sequence[Planted]) -> list[Encoded]:
+def _encoded(tokenizer: Any, planted: Sequence[shortcuts.Planted]) -> list[Encoded]:
     texts = [(item.example.text, item.example.pair) if item.example.pair else item.example.text for item in planted]
     tokens = tokenizer.encode_batch(texts)
     return [
@@ -191,7 +184,9 @@ def fit_learned(
         if (store / f"{method}-{spec.name}.json").is_file():
             continue
         began = time.perf_counter()
-        planted = planted_set(sources.train, FITTED_ON + WATCHED, seed, classes_of(model, seed), judged=False, start=7)
+        planted = shortcuts.planted_set(
+            sources.train, FITTED_ON + WATCHED, seed, classes_of(model, seed), judged=False, start=7
+        )
         encoded = encode_for_learning(frozen, [item.example for item in planted])
         run = folder / "fits" / frozen.name / method
         training = fit(recipe_for(spec), frozen, encoded[WATCHED:], encoded[:WATCHED], run, resume=True)
@@ -232,7 +227,9 @@ def measure_planted(
     pairs = [(model, seed) for seed in seeds for model in models]
     frozen = {(model, seed): planted_model(model, seed, data, folder, note) for model, seed in pairs}
     planted = {
-        (model, seed): planted_set(sources[model].held_out, inputs, seed, classes_of(model, seed), judged=True)
+        (model, seed): shortcuts.planted_set(
+            sources[model].held_out, inputs, seed, classes_of(model, seed), judged=True
+        )
         for model, seed in pairs
     }
     for upto in range(BLOCK, inputs + BLOCK, BLOCK):
@@ -254,7 +251,10 @@ def measure_planted(
     write_rows([*kept, *rows], FOLDER / ROWS)
     names = {planted_name(*key) for key in pairs}
     cards = [card for card in read_models() if card["name"] not in names] + [
-        {**json.loads((folder / planted_name(*key) / CARD).read_text()), "fitted": fitted_methods(frozen[key])}
+        {
+            **json.loads((folder / planted_name(*key) / bundle_cards.CARD).read_text()),
+            "fitted": fitted_methods(frozen[key]),
+        }
         for key in pairs
     ]
     (FOLDER / MODELS).write_text(json.dumps(cards, indent=1) + "\n", encoding="utf-8")
@@ -272,7 +272,7 @@ def measure_scenes(number: int, folder: Path, note: Note) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "scenes.jsonl"
-    for row in scene_rows(load("scenes", device="cpu"), number, path):
+    for row in scene_rows(catalog.load("scenes", device="cpu"), number, path):
         note(f"scene {row['text']}: {row.get('seconds', 0)} s")
     if path.is_file():
         write_rows(read_records(path, signed=False), FOLDER / SCENES)
@@ -282,8 +282,8 @@ def planted_results(games: int) -> tuple[str, dict[str, Any], confidence_fit.Che
     """The document, the content of assets/confidence.json, and the check of the confidence."""
     rows = read_rows(FOLDER / ROWS)
     scenes = read_rows(FOLDER / SCENES) if (FOLDER / SCENES).is_file() else []
-    content, checked = confidence_fit.fitted(rows, COMMAND)
-    results = Results(
+    content, checked = confidence_fit.fitted(rows, table.COMMAND)
+    results = table.Results(
         rows,
         scenes,
         read_models(),
@@ -296,10 +296,10 @@ def planted_results(games: int) -> tuple[str, dict[str, Any], confidence_fit.Che
             "degraded": truth.intervals(truth.degradation(rows)),
         },
         {"truth": truth.intervals(truth.within_input(scenes, "AUC"))} if scenes else {},
-        list(passed(games)),
+        list(noise.passed(games)),
         games,
     )
-    return planted_document(results), content, checked
+    return table.planted_document(results), content, checked
 
 
 def read_rows(path: Path) -> list[measure.Row]:
@@ -347,11 +347,11 @@ def scene_rows(model: FrozenModel, number: int, path: Path) -> Iterator[measure.
 
 def _row(model: FrozenModel, example: Example, place: int) -> measure.Row:
     began = time.perf_counter()
-    model = model.pooled(PredictionCache())
+    model = model.pooled(calls.PredictionCache())
     decision, probabilities = decide(model, example, settings=Settings())
     units = decision.encoding.units
     truth = example.evidence or Evidence()
-    evidence = [n for n, unit in enumerate(units) if is_evidence(unit, truth)]
+    evidence = [n for n, unit in enumerate(units) if plausibility.is_evidence(unit, truth)]
     row: measure.Row = {
         "model": "scenes",
         "seed": 0,
@@ -365,8 +365,8 @@ def _row(model: FrozenModel, example: Example, place: int) -> measure.Row:
     if not row["verified"]:
         return row
     specs = (*measure.compared_methods(learned=False), *measure.compared_methods(learned=True))
-    scores = {spec.id: list(estimates(spec, model, decision, Meter()))[-1].scores for spec in specs}
-    answers = MaskedPredictor(model, decision.encoding, "mask")
+    scores = {spec.id: list(estimates(spec, model, decision, calls.Meter()))[-1].scores for spec in specs}
+    answers = erasure.MaskedPredictor(model, decision.encoding, "mask")
     orders = control_orders(len(units), 0, ORDERS)
     lines = iter(measure.curve_lines(answers, [*scores.values(), *orders], decision.label))
     row["scores"] = measure.rounded(scores)

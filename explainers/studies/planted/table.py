@@ -10,10 +10,8 @@ from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Floats, Interval, difference_interval, mean_interval, wilson
 from explainers.report.tables import Table, TableColumn, bounds, command_block, interval_cell, key_column
 from explainers.results.answer import CONSENSUS
-from explainers.studies.planted import truth
-from explainers.studies.planted.confidence_fit import Bin, Checked, is_complete, unfitted
+from explainers.studies.planted import confidence_fit, noise, truth
 from explainers.studies.planted.measure import SHARES, Row
-from explainers.studies.planted.noise import PAID, Passed
 from explainers.studies.planted.shortcuts import KINDS
 
 if TYPE_CHECKING:
@@ -137,7 +135,7 @@ def trust_table(columns: Mapping[str, Mapping[str, Interval]], most: int = 0) ->
     return table.markdown(order)
 
 
-def confidence_text(content: Mapping[str, Any], checked: Checked) -> str:
+def confidence_text(content: Mapping[str, Any], checked: confidence_fit.Checked) -> str:
     """The regression, its check on the kinds left out, and the reliability as a table."""
     b = dict(zip(content["predictors"], content["coefficients"], strict=True))
     gain = interval_cell(checked.gain, "+")
@@ -163,17 +161,17 @@ def _share(value: Sequence[float] | None) -> str:
     return f"{value[0]:.3f} [{value[1]:.3f}, {value[2]:.3f}]" if value else "none"
 
 
-def noise_table(passes: Sequence[Passed]) -> str:
+def noise_table(passes: Sequence[noise.Passed]) -> str:
     """The share that passes by units and method, and by the number of orders of which a control is chosen."""
     found = {(pass_.units, pass_.method, pass_.chosen_of): pass_ for pass_ in passes}
 
     def chosen_of(number: int) -> TableColumn[tuple[int, str]]:
         def share(row: tuple[int, str]) -> str | None:
             passed = found.get((*row, number))
-            paid = f"{passed.paid:.0f}: " if passed and number == PAID else ""
+            paid = f"{passed.paid:.0f}: " if passed and number == noise.PAID else ""
             return paid + interval_cell(passed.share) if passed else None
 
-        return TableColumn("paid" if number == PAID else f"chosen of {number}", share)
+        return TableColumn("paid" if number == noise.PAID else f"chosen of {number}", share)
 
     table: Table[tuple[int, str]] = Table(
         (
@@ -192,7 +190,7 @@ def models_table(cards: Sequence[Mapping[str, Any]]) -> str:
 
 DIAGRAM = "planted.png"  # beside the document
 RULE: TableColumn[str] = TableColumn("rule", name_of)
-BINS: Table[Bin] = Table(
+BINS: Table[confidence_fit.Bin] = Table(
     (
         TableColumn("predicted", lambda fitted: f"{fitted.low:.2f} to {fitted.high:.2f}"),
         TableColumn("inputs", lambda fitted: fitted.inputs),
@@ -218,10 +216,10 @@ class Results:
     scenes: Sequence[Row]
     cards: Sequence[Mapping[str, Any]]
     confidence: Mapping[str, Any]
-    checked: Checked
+    checked: confidence_fit.Checked
     trust: Mapping[str, Mapping[str, Interval]]
     trust_on_scenes: Mapping[str, Mapping[str, Interval]]
-    passes: Sequence[Passed]
+    passes: Sequence[noise.Passed]
     games: int
 
 
@@ -254,13 +252,13 @@ def planted_document(results: Results) -> str:
 
 
 def _explanations(rows: Sequence[Row]) -> list[str]:
-    whole = [row for row in rows if is_complete(row)]
+    whole = [row for row in rows if confidence_fit.is_complete(row)]
     parts = ["## How well the planted words are found"]
     for title, some in (
         (f"All methods: {len(whole)} inputs of the models to which the learned methods were fitted.", whole),
         (
             f"Methods that need no fitting: {len(rows)} inputs of all models; the consensus is theirs alone.",
-            [unfitted(row) for row in rows],
+            [confidence_fit.unfitted(row) for row in rows],
         ),
     ):
         if some:
@@ -302,9 +300,12 @@ def either_sentence(rows: Sequence[Row]) -> str:
     """Where either of two words suffices, how often the first unit is one of them."""
     by_rule = {
         rule: np.mean(
-            [truth.precision_of_first(truth.explanations(row)[rule], row["planted"]) for row in map(unfitted, rows)]
+            [
+                truth.precision_of_first(truth.explanations(row)[rule], row["planted"])
+                for row in map(confidence_fit.unfitted, rows)
+            ]
         )
-        for rule in truth.explanations(unfitted(rows[0]))
+        for rule in truth.explanations(confidence_fit.unfitted(rows[0]))
     }
     parts = ", ".join(f"{name_of(rule)} {share:.3f}" for rule, share in by_rule.items())
     return f"Where both of two redundant words stand ({len(rows)} inputs), the first unit is one of them: {parts}."
@@ -348,7 +349,7 @@ def suspected(trust: Mapping[str, Mapping[str, Interval]]) -> str:
 __all__ = ["COMMAND", "Results", "planted_document"]
 
 
-def reliability_figure(bins: Sequence[Bin]) -> "Figure":
+def reliability_figure(bins: Sequence[confidence_fit.Bin]) -> "Figure":
     """Return the share right against the mean prediction: a point per bin, its 95 % interval and number of inputs."""
     from matplotlib.figure import Figure
 

@@ -16,11 +16,9 @@ import torch
 from captum import attr
 from numpy.typing import NDArray
 
-from explainers.attribution.gradient import IntegratedGradients
+from explainers.attribution import gradient, mask_samples, surrogate
 from explainers.attribution.kernel_shap import KernelShap, kernel_weights
 from explainers.attribution.lime import Lime
-from explainers.attribution.mask_samples import control_masks, single_masks
-from explainers.attribution.surrogate import fit
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.datasets.example import Example
@@ -121,7 +119,7 @@ def sampling_errors(games: Sequence[Game]) -> Iterator[SamplingError]:
                 for seed in range(SEEDS):
                     own, control = game.played_again(), game.played_again()
                     error = np.linalg.norm(scores(own, seed, count) - exact) / np.linalg.norm(exact)
-                    control.probabilities(control_masks(game.units, seed))
+                    control.probabilities(mask_samples.control_masks(game.units, seed))
                     new = len(own.asked - control.asked)
                     yield SamplingError(sampler, game.units, count, float(error), len(own.asked), new)
 
@@ -156,16 +154,16 @@ def ours(sampling: Sampling) -> Scorer:
 
 
 def fitted(game: Game, masks: Masks, weights: Floats) -> Floats:
-    return fit(masks.astype(float), game.probabilities(masks), weights, ridge=0.0)
+    return surrogate.fit(masks.astype(float), game.probabilities(masks), weights, ridge=0.0)
 
 
 def without_control(game: Game, seed: int, count: int) -> Floats:
-    masks = single_masks(game.units, seed, count)
+    masks = mask_samples.single_masks(game.units, seed, count)
     return fitted(game, masks, kernel_weights(masks))
 
 
 def control_alone(game: Game, seed: int, _count: int) -> Floats:
-    masks = control_masks(game.units, seed)
+    masks = mask_samples.control_masks(game.units, seed)
     return fitted(game, masks, kernel_weights(masks))
 
 
@@ -224,7 +222,7 @@ def default_errors(games: Sequence[Game]) -> Iterator[DefaultError]:
         everything = all_masks(game.units)
         limits: dict[Name, Floats] = {
             "KernelSHAP": exact_shapley(game),
-            "LIME": fit(
+            "LIME": surrogate.fit(
                 everything.astype(float), game.values, Lime(samples=SETTLED_BY).shared_weights(everything), Lime.ridge
             ),
         }
@@ -306,7 +304,7 @@ def _those_that_ask(costs: Iterable[PassCost]) -> Iterator[PassCost]:
 Rule = Literal["gausslegendre", "riemann_middle", "riemann_trapezoid"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 TEXTS = 8  # at most
-STEPS = (10, 20, 30, IntegratedGradients.steps)
+STEPS = (10, 20, 30, gradient.IntegratedGradients.steps)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,7 @@ from torch import nn
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.methods.registry import default_methods, select
-from explainers.models.batching import rows_per_batch
-from explainers.models.calls import Meter
-from explainers.models.catalog import load
+from explainers.models import batching, calls, catalog
 from explainers.results.decision import Settings
 from explainers.studies.speed.measure import example_for, seconds
 
@@ -44,13 +42,13 @@ def batches(name: str, threads: int) -> dict[str, Any]:
     and the share of their time that full ones would save. Passes that only answer masks are counted."""
     if threads:
         torch.set_num_threads(threads)
-    model = load(name)
+    model = catalog.load(name)
     decision, _ = decide(model, example_for(model), settings=Settings())
-    list(run(model, decision, select(default_methods()), Meter()))  # warms up
+    list(run(model, decision, select(default_methods()), calls.Meter()))  # warms up
     with recorded(model.module) as done:
-        list(run(model, decision, select(default_methods()), Meter()))
+        list(run(model, decision, select(default_methods()), calls.Meter()))
     encoding = decision.encoding
-    full = rows_per_batch(len(encoding.ids), model.device.type)
+    full = batching.rows_per_batch(len(encoding.ids), model.device.type)
     masks = np.random.default_rng(0).random((full, len(encoding.units))) < 0.5
     sizes = [rows for rows in ROWS if rows < full] + [full]
     answer = partial(model.probabilities, encoding)

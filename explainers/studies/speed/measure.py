@@ -31,10 +31,7 @@ from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.registry import default_methods, select
-from explainers.models.batching import rows_per_batch
-from explainers.models.bundle_cards import TASKS
-from explainers.models.calls import Meter
-from explainers.models.catalog import load
+from explainers.models import batching, bundle_cards, calls, catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT
 from explainers.results.decision import Decision, Settings
@@ -167,9 +164,9 @@ def benchmark(name: str, threads: int, *, browser: bool) -> dict[str, Any]:
     """All measurements by name; times in seconds. `browser` also starts the app and opens it in Chromium."""
     if threads:
         torch.set_num_threads(threads)
-    model = load(name)
+    model = catalog.load(name)
     decision, _ = decide(model, example_for(model), settings=Settings(samples=SAMPLES, steps=STEPS))
-    list(run(model, decision, select(default_methods()), Meter()))  # warms up
+    list(run(model, decision, select(default_methods()), calls.Meter()))  # warms up
     results: dict[str, Any] = {
         "model": name,
         "words": sum(len(text.split()) for text in decision.encoding.texts),
@@ -193,18 +190,20 @@ def example_for(model: FrozenModel) -> Example:
     """The benchmark example of the first task with inputs of the model's kind: a text, a pair, or image and text."""
     pair = len(model.input_names) == 2 and not model.multimodal
     kind = (model.multimodal, pair)
-    return next(task.example() for task in TASKS.values() if (task.multimodal, len(task.input_names) == 2) == kind)
+    return next(
+        task.example() for task in bundle_cards.TASKS.values() if (task.multimodal, len(task.input_names) == 2) == kind
+    )
 
 
 def each_method(model: FrozenModel, decision: Decision) -> dict[str, float]:
     """Seconds of each finished method within a whole comparison, without its metrics."""
-    events = run(model, decision, select(default_methods()), Meter())
+    events = run(model, decision, select(default_methods()), calls.Meter())
     return {event.attribution.method: event.attribution.seconds for event in events if isinstance(event, MethodResult)}
 
 
 def whole_comparison(model: FrozenModel, decision: Decision) -> dict[str, float]:
     """Seconds to the first and to the last column with its curves, and the model's share of them."""
-    meter, started, first = Meter(), time.perf_counter(), 0.0
+    meter, started, first = calls.Meter(), time.perf_counter(), 0.0
     for event in run(model, decision, select(default_methods()), meter):
         if isinstance(event, MethodResult) and not first:
             first = time.perf_counter() - started
@@ -272,7 +271,7 @@ def captum_seconds(model: FrozenModel, decision: Decision) -> dict[str, float]:
 def arithmetic(model: FrozenModel, decision: Decision) -> dict[str, float]:
     """GFLOP/s of full perturbation batches through the model, and of bare matrix products of the same shapes."""
     encoding = decision.encoding
-    rows = rows_per_batch(len(encoding.ids), model.device.type)
+    rows = batching.rows_per_batch(len(encoding.ids), model.device.type)
     config: Any = model.base.config
     width, layers, heads = int(config.hidden_size), int(config.num_hidden_layers), int(config.num_attention_heads)
     inner = int(config.intermediate_size)

@@ -18,20 +18,16 @@ from tokenizers.models import WordLevel
 from transformers import BertConfig, BertForSequenceClassification, LlamaConfig, LlamaForSequenceClassification
 from transformers import PreTrainedTokenizerFast as FastTokenizer
 
-from explainers.comparison.budget import Budget
+from explainers.comparison import budget, runner
 from explainers.comparison.decision import decide
-from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.datasets.user_texts import read_texts
 from explainers.errors import ExplanationError
-from explainers.learned.fit import held_out, measured_pace
-from explainers.learned.recipes import RECIPES, recipe_of
+from explainers.learned import fit, recipes
 from explainers.methods.registry import METHODS, default_methods, select
-from explainers.models.calls import Meter
-from explainers.models.catalog import device_name, resolve_device
+from explainers.models import calls, catalog, optimisation
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.in_memory import wrap
-from explainers.models.optimisation import computes_in_bfloat16
 from explainers.models.precision import Precision
 from explainers.report.tables import Table, TableColumn, command_block
 from explainers.report.wording import counted
@@ -145,7 +141,7 @@ def rows(
     by_name = {size.name: size for size in SIZES}
     if unknown := [name for name in sizes if name not in by_name]:
         raise ExplanationError(f"There is no size {unknown[0]!r}. Choose from: {', '.join(by_name)}.")
-    device = resolve_device(device_name)
+    device = catalog.resolve_device(device_name)
     for name in sizes:
         model = random_model(by_name[name], device)
         show(f"{name}: made")
@@ -163,14 +159,14 @@ def measured(model: FrozenModel, words: int, show: Show = lambda _: None) -> dic
     decision, _ = decide(model, Example(text_of(words)), settings=settings)
     encoding = decision.encoding
     row: dict[str, Any] = {
-        "device": device_name(model.device),
+        "device": catalog.device_name(model.device),
         "threads": torch.get_num_threads(),
         "parameters": sum(weight.numel() for weight in model.module.parameters()),
         "words": len(encoding.units),
         "tokens": len(encoding.ids),
     }
     precisions: list[Precision] = ["float32"]
-    if computes_in_bfloat16(model.device):
+    if optimisation.computes_in_bfloat16(model.device):
         precisions.append("bfloat16")
         row["check"] = model.in_precision("bfloat16").used_precision(encoding)._asdict()
     for precision in precisions:
@@ -202,7 +198,7 @@ def methods(model: FrozenModel, decision: Decision) -> dict[str, dict[str, Any]]
     """Return the seconds, the passes and the GB beside the weights of each method alone, or why it cannot explain."""
     found: dict[str, dict[str, Any]] = {}
     for spec in without_weights():
-        meter = Meter()
+        meter = calls.Meter()
         method = spec.made_with(decision.settings)
         action = partial(method.attribute, model.metered(meter), decision.encoding, decision.label)
         try:
@@ -231,10 +227,10 @@ def peak_memory(device: torch.device, action: Callable[[], object]) -> float | N
 def comparison(model: FrozenModel, decision: Decision, limit: float = math.inf) -> dict[str, float]:
     """Return the seconds until the first column and until the end, the passes, and how many of the methods that need
     no fit are complete."""
-    meter, started, first, complete = Meter(), time.perf_counter(), 0.0, set[str]()
+    meter, started, first, complete = calls.Meter(), time.perf_counter(), 0.0, set[str]()
     counted = {spec.id for spec in without_weights()}
     chosen = [spec for spec in select(default_methods()) if not spec.weights_of]
-    for event in run(model, decision, chosen, meter, narrators=(), budget=Budget(limit, meter)):
+    for event in runner.run(model, decision, chosen, meter, narrators=(), budget=budget.Budget(limit, meter)):
         if isinstance(event, MethodResult):
             first = first or time.perf_counter() - started
             if not event.attribution.ended_early:
@@ -256,10 +252,10 @@ def fit_times(file: Path, threads: int) -> dict[str, Any]:
     model.module.eval().requires_grad_(False)
     lengths = [len(model.encode(text).ids) for text in texts[:TEXTS]]
     results: dict[str, Any] = {"threads": torch.get_num_threads(), "mean tokens": sum(lengths) / len(lengths)}
-    judged = held_out(TEXTS)
-    for method in RECIPES:
-        recipe = recipe_of(method, {})
-        pace = measured_pace(recipe, model, texts)
+    judged = fit.held_out(TEXTS)
+    for method in recipes.RECIPES:
+        recipe = recipes.recipe_of(method, {})
+        pace = fit.measured_pace(recipe, model, texts)
         results[method] = {
             "texts in a step": recipe.batch,
             "step, s": pace.learning * recipe.batch,

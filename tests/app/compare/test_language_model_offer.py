@@ -51,10 +51,10 @@ def test_a_narrator_waits_only_for_a_language_model_that_is_missing(
     for name, language in (("cause_phi_tokens", "small"), ("cause_phi_smollm2", "smollm2")):
         (folder / f"{name}.safetensors").touch()
         (folder / f"{name}.json").write_text(json.dumps({**CARD, "recipe": {"language": language}}), encoding="utf-8")
-    monkeypatch.setattr(artifacts, "smollm2_folder", lambda: None)
+    monkeypatch.setattr(artifacts.smollm2, "smollm2_folder", lambda: None)
     assert runnable_narrators("mine", "1234") == ("cause_phi_tokens",)
     assert waiting_narrators("mine", "1234") == ("cause_phi_smollm2",)
-    monkeypatch.setattr(artifacts, "smollm2_folder", lambda: tmp_path)
+    monkeypatch.setattr(artifacts.smollm2, "smollm2_folder", lambda: tmp_path)
     assert runnable_narrators("mine", "1234") == ("cause_phi_tokens", "cause_phi_smollm2")
     assert waiting_narrators("mine", "1234") == ()
 

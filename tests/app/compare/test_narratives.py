@@ -258,7 +258,7 @@ def test_nothing_is_drawn_without_entries(ran: Ran, monkeypatch: pytest.MonkeyPa
 
 def test_how_often_a_narrator_is_right_stands_beside_its_sentence(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"cause_phi": TrackRecord("3 %", "Of 300 …"), "cause": TrackRecord("80 %", "Of 300 others …")}
-    monkeypatch.setattr(words, "track_record", lambda _model, narrator: known.get(narrator))
+    monkeypatch.setattr(words.narrator_overview, "track_record", lambda _model, narrator: known.get(narrator))
     run = ran("a good film")
     texts = {"cause_phi": SENTENCE, "cause": SENTENCE, "cause_phi_ts": "No."}
     know(run, narratives=tuple(narrative(text, method=method) for method, text in texts.items()))

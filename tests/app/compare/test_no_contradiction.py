@@ -47,7 +47,7 @@ def stored(curated: CuratedExample) -> Run:
     given = Example(example.text, example.pair, image=example.image)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ModelPool, "warm_up", lambda *_args, **_rest: None)
-        patch.setattr(model_info, "version_on_card", fitted_version)
+        patch.setattr(model_info.smollm2, "version_on_card", fitted_version)
         info = model_info.info_on_card(curated.model)
         absent = not_fitted(curated.model, info.version)
         chosen = applicable(select(default_methods()), given)

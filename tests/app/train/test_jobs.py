@@ -23,7 +23,7 @@ from app.train.processes import card
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import IMPORTED_FROM, STORE_VARIABLE
-from explainers.models import catalog, model_names
+from explainers.models import catalog
 from explainers.training.spec import FitSpec
 
 PATIENCE = 120  # seconds
@@ -509,8 +509,7 @@ def test_the_process_may_load_what_the_app_may_load(tmp_path: Path, monkeypatch:
     (tmp_path / "link").symlink_to(tmp_path / "outside")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(ROOTS_VARIABLE, f"allowed{os.pathsep}{tmp_path / 'inside'}")
-    for module in (catalog, model_names):
-        monkeypatch.setattr(module, "bundle_names", lambda: ("sst2",))
+    monkeypatch.setattr(catalog.bundle_cards, "bundle_names", lambda: ("sst2",))
     monkeypatch.setattr(
         catalog, "load_bundle", lambda folder, _: SimpleNamespace(name=folder.name, precision="float32")
     )

@@ -203,7 +203,7 @@ def test_speed_is_measured_on_a_scene(folders: dict[str, Path], name: str, monke
     options = example_for(model)
     assert options.image is not None
     assert example_for(model).image == options.image  # always the same
-    monkeypatch.setattr(measure, "load", lambda _name: model)
+    monkeypatch.setattr(measure.catalog, "load", lambda _name: model)
     result = benchmark(name, 0, browser=False)
     assert result["units"] == len(model.encode(options).units) > result["words"] == len(options.text.split())
     assert set(result["each method"]) == {"occlusion", "text_only", "image_only"}  # what is not fitted has no time

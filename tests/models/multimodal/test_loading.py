@@ -261,7 +261,7 @@ def test_qwen_may_read_the_class_from_the_mean(
 
 def test_a_head_of_the_hub_may_not_name_folders(copied: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = copied("flava")
-    monkeypatch.setattr(model_files, "fetched_folder", lambda *_names, **_rest: folder)
+    monkeypatch.setattr(model_files.hub_snapshot, "fetched_folder", lambda *_names, **_rest: folder)
     with pytest.raises(ModelUnavailable, match="it needs folders of another machine"):
         load("owner/head@v1", device="cpu")
 
@@ -276,7 +276,7 @@ def test_a_head_of_the_hub_is_put_onto_an_encoder_of_the_hub(
         requests.append((identifier, revision))
         return folder if identifier == "owner/head" else encoder
 
-    monkeypatch.setattr(model_files, "fetched_folder", fetched)
+    monkeypatch.setattr(model_files.hub_snapshot, "fetched_folder", fetched)
     changed(folder, encoder="owner/encoder@v2", encoder_version="encoder")  # a snapshot's folder is named by its commit
     assert load("owner/head", device="cpu").labels == LABELS
     assert dict(requests) == {"owner/head": None, "owner/encoder": "v2"}

@@ -21,11 +21,11 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(run, "FOLDER", stored)
     monkeypatch.setattr(run.read_models, "__defaults__", (stored,))
     monkeypatch.setattr(run, "read_sources", lambda *_: SimpleNamespace(held_out=()))
-    monkeypatch.setattr(run, "planted_set", lambda *_, **__: [None, None])
+    monkeypatch.setattr(run.shortcuts, "planted_set", lambda *_, **__: [None, None])
     monkeypatch.setattr(run, "fitted_methods", lambda _model: [])
 
     def planted_model(model: str, seed: int, *_: Any) -> None:
-        card = folder / run.planted_name(model, seed) / run.CARD
+        card = folder / run.planted_name(model, seed) / run.bundle_cards.CARD
         card.parent.mkdir(exist_ok=True)
         card.write_text(json.dumps({"name": run.planted_name(model, seed)}))
 

@@ -12,8 +12,7 @@ from explainers.attribution.lime import Lime
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import with_pool
 from explainers.methods.registry import Method, method_spec
-from explainers.metrics.erasure import MaskedPredictor
-from explainers.metrics.faithfulness import curves_and_metrics
+from explainers.metrics import erasure, faithfulness
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.decision import Decision, Settings
@@ -87,12 +86,12 @@ def _attributions(
     made: Mapping[str, Method], model: FrozenModel, decision: Decision, *, curves: bool
 ) -> list[Attribution]:
     """The attribution of every method, where wanted with its curves and metrics."""
-    answers = MaskedPredictor(model, decision.encoding, decision.settings.erasure)
+    answers = erasure.MaskedPredictor(model, decision.encoding, decision.settings.erasure)
     attributions = []
     for method in made.values():
         attributions.append(method.attribute(model, decision.encoding, decision.label))
         if curves:
-            curves_and_metrics(answers, [attributions[-1].scores], decision.label)
+            faithfulness.curves_and_metrics(answers, [attributions[-1].scores], decision.label)
     return attributions
 
 
