@@ -7,7 +7,6 @@ first one explains, where it has one of that name, unless another is chosen.
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -17,6 +16,7 @@ from app.compare.engine import Engine
 from app.compare.runs import Lease, Request, Run
 from app.compare.state import compare_state
 from app.model_info import ModelInfo, model_info, offered_models
+from explainers.comparison.two_models import ModelPair, places, second_question, two_models
 from explainers.errors import ExplanationError, without_folders
 from explainers.report.two_models import (
     alone_notes,
@@ -28,9 +28,6 @@ from explainers.report.two_models import (
 )
 from explainers.report.wording import counted, one_line
 from explainers.results.manifest import strict_json
-
-if TYPE_CHECKING:
-    from explainers.comparison.two_models import ModelPair
 
 TITLE = "Another model or class"
 IDEA = "The same input and methods for a second model, another version of it, or another class: where do they differ?"
@@ -162,8 +159,6 @@ def _asks_more(engine: Engine, run: Run, second: Run, label: str) -> bool:
 def _request(run: Run, model: str, info: ModelInfo, chosen: str) -> Request:
     """Ask of the second model what the first was asked, as far as it can answer: methods that were fitted to it, and
     the `chosen` class, or that which the first one explains, where it has it."""
-    from explainers.comparison.two_models import second_question
-
     first = run.request
     asked = second_question(run.comparison().decision, first.methods, model, info, label=chosen)
     return replace(
@@ -181,8 +176,6 @@ def _request(run: Run, model: str, info: ModelInfo, chosen: str) -> Request:
 
 
 def _draw(engine: Engine, run: Run, second: Run, drawing: drawing_options.DrawingOptions, label: str) -> None:
-    from explainers.comparison.two_models import two_models
-
     _state(engine, second)
     if second.status == "failed" or second.current is None:
         return
@@ -213,8 +206,6 @@ def _draw(engine: Engine, run: Run, second: Run, drawing: drawing_options.Drawin
 
 def _same_input(run: Run, second: Run) -> bool:
     """Return whether the same parts of the input were removed for both: numbers are those of each model's units."""
-    from explainers.comparison.two_models import places
-
     if run.whole is None or second.whole is None or not run.request.removed:
         return True
     one, other = list(places(run.whole.encoding)), list(places(second.whole.encoding))

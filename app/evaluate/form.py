@@ -19,7 +19,7 @@ from app.store import Job
 from app.train.jobs import Jobs, device, discard, runs
 from explainers.annotations.formats import archives
 from explainers.comparison.budget import explaining_passes
-from explainers.datasets.example import InputImage
+from explainers.datasets.example import Example, InputImage
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.names import FEWEST
@@ -213,8 +213,6 @@ def _seconds_per_pass(
     """Return the seconds of one pass in a batch, measured with random masks of an input; None where it has no units.
     The first batch warms up."""
     import time
-
-    from explainers.datasets.example import Example
 
     encoding = _model.encode(Example(text, pair, image=_image), windows=True)
     if not encoding.units:

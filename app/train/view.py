@@ -12,7 +12,7 @@ import streamlit as st
 from app import model_info, plain_text
 from app.server import lifetime, login
 from app.session import value_of
-from app.store import Job, Store
+from app.store import Job, Store, exists
 from app.train import job_list, outcome, processes
 from app.train.jobs import EXPLAINERS, Jobs, Overview, own_weights
 from explainers.errors import ExplanationError
@@ -145,8 +145,6 @@ _reported: set[str] = set()  # what the log says once
 def resume_watching() -> None:
     """Called when the page is drawn, so that nobody waits for the database's library. A store that fails is no matter
     for the other pages: the Train page says what is wrong."""
-    from app.store import exists
-
     try:
         if exists():
             shared_jobs()

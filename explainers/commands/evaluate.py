@@ -9,7 +9,8 @@ import typer
 from explainers.commands import options
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError
-from explainers.results.decision import EVALUATED_SAMPLING
+from explainers.models.precision import checked_precision
+from explainers.results.decision import EVALUATED_SAMPLING, checked_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -152,8 +153,6 @@ def evaluate_command(
         if chosen(context, *ROWS):
             return typer.echo(evaluate_rows(row_spec(context), as_json=json_))
         from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set
-        from explainers.models.precision import checked_precision
-        from explainers.results.decision import checked_settings
 
         settings = checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)
         ids = tuple(filter(None, options.split_ids(methods)))
@@ -227,7 +226,6 @@ def label_class(text: str) -> tuple[str, str]:
 def row_spec(context: typer.Context) -> "SetSpec":
     """Return what was typed as the evaluation of a table's rows. Raises `ExplanationError` without a file."""
     from explainers.evaluation.set_spec import ERASER, SetSpec
-    from explainers.models.precision import checked_precision
 
     values: dict[str, Any] = context.params
     if values["data"] is None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explainers.commands import options
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import base_id, check_applicable, default_methods, select, selection
-from explainers.results.decision import DEFAULT_SAMPLING, UNTIL_SETTLED
+from explainers.results.decision import DEFAULT_SAMPLING, UNTIL_SETTLED, checked_budget, checked_settings
 
 if TYPE_CHECKING:
-    from explainers.datasets.example import Example
     from explainers.methods.registry import MethodSpec
     from explainers.models.frozen_model import FrozenModel
     from explainers.results.comparison import Comparison
@@ -84,8 +84,6 @@ def explain_command(
 ) -> None:
     """Explain one input with several methods, and measure each explanation."""
     with options.user_errors(), options.downloads(yes=yes):
-        from explainers.results.decision import checked_budget, checked_settings
-
         numbers, seconds = sentence_numbers(opened), checked_budget(budget)
         checked_settings(unit, erasure or "mask", samples, steps, seed, sampling, numbers)
         check_table(table)
@@ -97,7 +95,6 @@ def explain_command(
         chosen = () if ids is None else selection(ids).methods
 
         from explainers.api import compare, explain_beside  # takes seconds; whose options are wrong need not wait
-        from explainers.datasets.example import Example, InputImage
         from explainers.models.catalog import load
         from explainers.models.inputs.requirements import check_image, check_text_count
         from explainers.models.prompt import read_prompt

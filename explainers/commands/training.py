@@ -13,7 +13,7 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import learning_methods
 from explainers.models.precision import checked_precision
 from explainers.report.wording import duration
-from explainers.training.spec import ALL, FitSpec, read_spec
+from explainers.training.spec import ALL, FitSpec, read_spec, settings_text
 
 
 def train_model_command(
@@ -181,7 +181,6 @@ def settings_of(spec: FitSpec) -> str:
     training of the classifier. Raises `ExplanationError` for a name that cannot be fitted."""
     from explainers.learned.ivra_full import FIXED
     from explainers.learned.recipes import SHIPPED, recipe_class
-    from explainers.training.spec import settings_text
 
     if spec.method in NARRATORS.ids:
         from explainers.narrative.recipe import NarratorRecipe

@@ -20,18 +20,10 @@ from explainers.metrics.erasure import MaskedPredictor
 from explainers.models import bundle_cards, internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.narrative import checks, reason_sources, text_metrics
+from explainers.narrative import checks, reason_sources, sentences, text_metrics
 from explainers.narrative.content_words import content
 from explainers.narrative.narrate import mentions, read_narrator
 from explainers.narrative.narrator import Narrator
-from explainers.narrative.sentences import (
-    NarratorItem,
-    narrator_items,
-    reason_of,
-    sentence,
-    shortened,
-    stated_class,
-)
 from explainers.training.artifacts import Artifact, available_artifacts, runnable_narrators
 
 Runs = dict[str, list[narrators.NarratorRun]]
@@ -63,7 +55,7 @@ def with_truths(runs: Runs, inputs: Sequence[Example], predicted: Sequence[int],
     ]
 
     def checked(run: narrators.NarratorRun) -> narrators.NarratorRun:
-        reasons = [reason_of(sentence) for sentence in run.sentences]
+        reasons = [sentences.reason_of(sentence) for sentence in run.sentences]
         return replace(
             run,
             truths=tuple(
@@ -94,7 +86,7 @@ def with_word_effects(model: FrozenModel, inputs: Sequence[Example], predicted: 
 def word_effect(answers: MaskedPredictor, text: str, predicted: int, *, seed: int) -> narrators.WordEffect:
     """The effect of the named words on the stated class, or the predicted one where the sentence states none."""
     model, encoding = answers.model, answers.encoding
-    stated = stated_class(text, model.labels)
+    stated = sentences.stated_class(text, model.labels)
     label = predicted if stated is None else stated
     named = mentions(text, encoding, model.labels)
     words = [number for number, unit in enumerate(encoding.units) if unit.kind == "word"]
@@ -138,7 +130,7 @@ def evaluate_narrators(
     )
     if len(inputs) < 2:
         raise ExplanationError("Counterfactuals need at least two examples. Give a larger --n.")
-    data = _with_counterfactuals(model, inputs, narrator_items(model, inputs))
+    data = _with_counterfactuals(model, inputs, sentences.narrator_items(model, inputs))
     weights = {
         method: [
             narrator_weights.narrator_artifact(spec, model, method, seed, progress) for seed in spec.seeds_of(method)
@@ -213,14 +205,14 @@ def _judged_reasons(
     """What rules say of the reasons for these inputs, of narrators and baselines; None where no rules can tell."""
     if not can_judge(model.name):
         return None
-    data = _with_counterfactuals(model, inputs, narrator_items(model, inputs))
+    data = _with_counterfactuals(model, inputs, sentences.narrator_items(model, inputs))
     by_layer, runs = {0: data}, _baselines(model, inputs, data, source)
     for method, artifacts in weights.items():
         progress(f"{method}: {len(inputs):,} reasons are judged")
         for artifact in artifacts:
             _, narrator = read_narrator(artifact, model)
-            sentences = narrators.likeliest_sentences(narrator, _with_tokens(narrator, model, inputs, by_layer))
-            runs.setdefault(method, []).append(sentences)
+            likeliest = narrators.likeliest_sentences(narrator, _with_tokens(narrator, model, inputs, by_layer))
+            runs.setdefault(method, []).append(likeliest)
     return narrator_metrics.JudgedReasons(data, with_truths(runs, inputs, data.predicted, model.name))
 
 
@@ -237,8 +229,8 @@ def _about(
 
 
 def _all_sentences(training: Sequence[Example], labels: Sequence[str]) -> list[str]:
-    reasons = {"", *(shortened(reason) for example in training for reason in example.explanations)}
-    return [sentence(label, reason) for reason in reasons for label in labels]
+    reasons = {"", *(sentences.shortened(reason) for example in training for reason in example.explanations)}
+    return [sentences.sentence(label, reason) for reason in reasons for label in labels]
 
 
 def _scorer(progress: narrator_weights.Progress) -> text_metrics.TokenScorer | None:
@@ -258,7 +250,7 @@ def evaluate_fitted_narrators(
     """
     runnable = runnable_narrators(model.name, model.version)
     artifacts = [one for one in available_artifacts(model.name, model.version, "narrative") if one.method in runnable]
-    items = narrator_items(model, inputs) if artifacts and len(inputs) > 1 else []
+    items = sentences.narrator_items(model, inputs) if artifacts and len(inputs) > 1 else []
     if len({item.label for item in items}) < 2:  # a counterfactual needs another class
         return []
     data = _with_counterfactuals(model, inputs, items)
@@ -274,7 +266,7 @@ def evaluate_fitted_narrators(
 
 
 def _with_counterfactuals(
-    model: FrozenModel, inputs: Sequence[Example], items: Sequence[NarratorItem]
+    model: FrozenModel, inputs: Sequence[Example], items: Sequence[sentences.NarratorItem]
 ) -> narrators.CounterfactualItems:
     texts = [narrators.input_text(example) for example in inputs]
     return narrators.counterfactual_items(internals.classifier_head(model), items, texts, model.labels)
@@ -314,6 +306,6 @@ def _with_tokens(
 ) -> narrators.CounterfactualItems:
     """The items with the tokens that a narrator reads; those of a layer are read once."""
     if narrator.layer not in by_layer:
-        items = tuple(narrator_items(model, inputs, narrator.layer))
+        items = tuple(sentences.narrator_items(model, inputs, narrator.layer))
         by_layer[narrator.layer] = replace(by_layer[0], items=items)
     return by_layer[narrator.layer]

@@ -24,7 +24,7 @@ from explainers.comparison.answer import answer, answered
 from explainers.comparison.decision import decide
 from explainers.datasets.example import Example
 from explainers.evaluation.measurement import Plan
-from explainers.evaluation.record_file import Record, appending, resume_records
+from explainers.evaluation.record_file import Record, appending, read_records, resume_records
 from explainers.installation import ASSETS
 from explainers.methods.registry import SLOW, MethodSpec, default_methods, select
 from explainers.metrics import bootstrap, chance, faithfulness
@@ -158,8 +158,6 @@ def _measured(answers: MaskedPredictor, method: str, scores: Scores, label: int)
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
     """Return the rows in the order of the inputs."""
-    from explainers.evaluation.record_file import read_records
-
     return sorted(read_records(out / FILE), key=lambda row: row["input"])
 
 

@@ -10,18 +10,15 @@ each input amplifies it step by step, and where two units change places its curv
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from explainers.commands.options import show_progress, user_errors
-from explainers.comparison.stored_results import StoredResult
+from explainers.comparison.stored_results import StoredResult, read_stored, storable, write_stored
+from explainers.datasets.curated_examples import CuratedExample, curated_examples, example_of
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
-
-if TYPE_CHECKING:
-    from explainers.datasets.curated_examples import CuratedExample
-
 
 MOST_SHOWN = 10  # differences of one example
 
@@ -50,8 +47,6 @@ def stored_results_command(
                 for line in lines[:MOST_SHOWN]:
                     typer.echo(f"  {line}")
             else:
-                from explainers.comparison.stored_results import write_stored
-
                 show_progress(f"written: {write_stored(curated, stored)} ({seconds})")
         if differing:
             typer.echo("Run `python -m explainers study stored-results`.", err=True)
@@ -60,8 +55,6 @@ def stored_results_command(
 
 def chosen(model: str, title: str) -> "list[CuratedExample]":
     """Raises `ExplanationError` where there is no such example."""
-    from explainers.datasets.curated_examples import curated_examples
-
     examples = [
         example
         for example in curated_examples()
@@ -86,8 +79,6 @@ def computed(curated: "CuratedExample", methods: "Sequence[str] | None" = None) 
     that the page opens on."""
     from explainers.api import compare
     from explainers.comparison.duel import separable_duel
-    from explainers.comparison.stored_results import storable
-    from explainers.datasets.curated_examples import example_of
     from explainers.datasets.example import Example
     from explainers.metrics.erasure import MaskedPredictor
     from explainers.models.calls import PredictionCache
@@ -108,8 +99,6 @@ def with_narrator(curated: "CuratedExample", narrator: str) -> "StoredResult":
     where nothing is stored for the model as it is, or the narrator fails."""
     from explainers.comparison.decision import checked_encoding
     from explainers.comparison.runner import check, run_narrators
-    from explainers.comparison.stored_results import read_stored, storable
-    from explainers.datasets.curated_examples import example_of
     from explainers.metrics.erasure import MaskedPredictor
     from explainers.models.catalog import load
     from explainers.results.events import Failure, Narrative
@@ -134,8 +123,6 @@ def with_narrator(curated: "CuratedExample", narrator: str) -> "StoredResult":
 
 def changes(curated: "CuratedExample", new: "StoredResult") -> Iterator[str]:
     """Sentences about what differs between the stored result and a new one."""
-    from explainers.comparison.stored_results import read_stored
-
     old = read_stored(curated)
     if old is None:
         yield "nothing is stored"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from explainers.commands import options
-from explainers.results.decision import EVALUATED_SAMPLING, Settings
+from explainers.results.decision import EVALUATED_SAMPLING, Settings, checked_settings
 
 DEFAULT_METHODS = "aml,cimi,ciem,ivra,gradient_x_input,integrated_gradients,occlusion,lime,kernel_shap"
 
@@ -33,7 +33,6 @@ def consistency_command(
     with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
         from explainers.report.quantities import CONSISTENCY
-        from explainers.results.decision import checked_settings
         from explainers.studies.criteria import consistency_markdown, consistency_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
@@ -69,7 +68,6 @@ def simulatability_command(
         from explainers.evaluation.data_set import explained_set
         from explainers.learned.student import unit_states
         from explainers.report.quantities import SIMULATABILITY
-        from explainers.results.decision import checked_settings
         from explainers.studies.criteria import simulatability_markdown, simulatability_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
@@ -111,7 +109,6 @@ def published_metrics_command(
     """Measure every method by the COMP and SUFF of AML, CIMI and CIEM, each as its authors define them."""
     with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
-        from explainers.results.decision import checked_settings
         from explainers.studies.published_metrics import PUBLISHED_METRICS, published_markdown, published_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
@@ -152,7 +149,6 @@ def plausibility_command(
         from explainers.annotations.formats.items_file import read_items
         from explainers.methods.registry import select
         from explainers.models.catalog import load
-        from explainers.results.decision import checked_settings
         from explainers.studies import plausibility
         from explainers.training.artifacts import check_fitted
 

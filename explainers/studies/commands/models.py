@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from explainers.commands import options
-from explainers.installation import ASSETS
+from explainers.installation import ASSETS, STORE_VARIABLE
 
 
 def architectures_command(
@@ -20,7 +20,6 @@ def architectures_command(
     """Train a small model of every family in which a planted word decides, and rank that word by every method."""
     with options.user_errors(), tempfile.TemporaryDirectory() as folder:
         from explainers.errors import ExplanationError
-        from explainers.installation import STORE_VARIABLE
         from explainers.studies import architectures
 
         known = {family.kind: family for family in architectures.FAMILIES}

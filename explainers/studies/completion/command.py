@@ -11,6 +11,7 @@ import typer
 from explainers.commands.options import DeviceName, Seed, show_progress, user_errors
 from explainers.evaluation.set_spec import WHOLE, parse_shard
 from explainers.installation import ASSETS
+from explainers.training.artifacts import available_artifacts, write_artifact
 
 NAME = "completion"
 PROMPTS = ("sst2", "sst2-examples", NAME)
@@ -36,7 +37,6 @@ def completion_train_command(
         from explainers.models.smollm2 import HUB_ID, smollm2_folder
         from explainers.models.text.base_weights import sha256
         from explainers.studies.completion.train import AdapterRecipe, chosen_rows, train
-        from explainers.training.artifacts import write_artifact
 
         weights = PROMPTS / f"{NAME}.safetensors"
         device, splits = torch.device("cpu"), read_sst2(data, seed=seed)
@@ -86,7 +86,6 @@ def completion_command(
         from explainers.models.catalog import resolve_device
         from explainers.models.prompted.loading import load_prompted
         from explainers.studies.completion.measure import completion_document, prefix_ratio, record_answers, rows_of
-        from explainers.training.artifacts import available_artifacts
 
         inputs = list(read_sst2(data, seed=seed).test)
         random.Random(seed).shuffle(inputs)

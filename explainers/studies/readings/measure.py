@@ -23,6 +23,7 @@ from explainers.annotations.records import READ_QUESTIONS
 from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
 from explainers.metrics.bootstrap import wilson
+from explainers.models.bundle_cards import reason_truth, task_of
 from explainers.narrative.sentences import reason_of
 from explainers.report.tables import Table, TableColumn, csv_text
 from explainers.training.artifacts import find_artifact
@@ -91,7 +92,6 @@ def draw(
 ) -> tuple[list[ReadItem], list[KeyEntry]]:
     """A sentence of every narrator for every example, and one of people's where there is one, shuffled by the seed."""
     from explainers.api import explain
-    from explainers.models.bundle_cards import reason_truth
 
     written: list[tuple[ReadItem, KeyEntry]] = []
     for number, example in enumerate(examples):
@@ -121,7 +121,6 @@ def draw(
 def reading_examples(model: str, data: Path | None) -> Sequence["Example"]:
     """The labelled examples of which the readings take theirs: the model's test part, or people's statements (NLVR)."""
     from explainers.datasets.scenes.nlvr import read_nlvr
-    from explainers.models.bundle_cards import task_of
 
     task = task_of(model)
     if task is None:
