@@ -3,7 +3,7 @@
     time      when it was made: Streamlit may deliver two payloads in the wrong order
     labels    names of the texts; one that stands alone has no name
     segments  per text a list of [characters, unit number or -1], which together are the text as typed
-    image     None, or the data of `image_overlay`; patches are units as words are
+    image     None, or the data of `heat_maps.image_data`; patches are units as words are
     evidence  boxes and words from which the correct answer follows, where this is known and switched on
     opacity   of the colours over the image, 0…1
     removed   numbers of the units that are struck through

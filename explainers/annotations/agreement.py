@@ -2,7 +2,7 @@
 
 Cohen's κ of two people (scikit-learn), Fleiss' κ (1971), Krippendorff's α with missing answers (2011), F1 of
 marked units, F1 of marked spans: exact, or relaxed, where a span is matched by any that overlaps it. What is not
-defined is None with the reason. `agreement_overview` has them by item, by pair and over all.
+defined is None with the reason. `of_items`, `of_pairs` and `overall` have them.
 
 Tables of one item that add up over items, and the statistics of such sums, (R, …) → (R,), NaN where not defined.
 

@@ -6,7 +6,7 @@ A span marks every unit of which it covers at least one character, so that half 
 neighbouring units become one span, with the spaces between them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -113,26 +113,6 @@ def word_encoding(example: Example) -> Encoding:
     words = ((segment, text, span) for segment, text in enumerate(texts) for span in word_spans(text))
     units = tuple(Unit(text[slice(*span)], *span, segment) for segment, text, span in words)
     return Encoding(texts, units, (), (), ())
-
-
-def judged_marks(
-    items: Iterable[records.Item],
-    annotations: Sequence[records.Annotation],
-    encode: Callable[[Example], Encoding] = word_encoding,
-) -> tuple[JudgedItem, ...]:
-    """The evidence that people marked, 1 or 0 per unit, in the newest version of each, for the items that have any.
-
-    Corrected rationales do not count. `encode` gives the units: those of a model for images.
-    """
-    marks: dict[str, dict[str, records.Marked]] = {}
-    classes: dict[str, dict[str, str]] = {}
-    for annotation in records.latest(tuple(annotations)):
-        if annotation.task == "mark" and isinstance(annotation.answer, records.Marked):
-            marks.setdefault(annotation.item, {})[annotation.annotator] = annotation.answer
-            classes.setdefault(annotation.item, {})[annotation.annotator] = annotation.own_class
-    return tuple(
-        judged_item(item, marks[item.id], encode(item.example), classes[item.id]) for item in items if item.id in marks
-    )
 
 
 def judged_item(

@@ -50,15 +50,6 @@ ADAPTERS: dict[type, TypeAdapter[Any]] = {
 }
 
 
-def annotation_line(annotation: records.Annotation) -> str:
-    return json.dumps(annotation_json(annotation), ensure_ascii=False, allow_nan=False)
-
-
-def parse_annotation(line: str) -> records.Annotation:
-    """Raises `DataUnavailable` with a sentence if the line is no annotation."""
-    return read_annotation(parsed_json(line))
-
-
 def item_line(item: records.Item) -> str:
     return json.dumps(item_json(item), ensure_ascii=False, allow_nan=False)
 
@@ -114,11 +105,6 @@ def read_answer(task: records.Task, content: Any) -> records.Answer:
     return cast(
         records.Answer, _read(ADAPTERS[records.Several], {"answers": [read_answer(task, single) for single in several]})
     )
-
-
-def read_marked(content: Any) -> records.Marked:
-    """Raises `DataUnavailable` as `read_annotation`."""
-    return cast(records.Marked, _read(ADAPTERS[records.Marked], json_object(content, "marks")))
 
 
 def read_item(content: Any) -> records.Item:

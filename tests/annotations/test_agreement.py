@@ -1,4 +1,5 @@
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations, starmap
 
@@ -28,9 +29,10 @@ from explainers.annotations.judged import (
     JudgedItem,
     judged_answers,
     judged_classes,
-    judged_marks,
+    judged_item,
+    word_encoding,
 )
-from explainers.annotations.records import Annotation, Item, Marked, Ranked, Rated, Rating, Simulated, Span
+from explainers.annotations.records import Annotation, Item, Marked, Ranked, Rated, Rating, Simulated, Span, latest
 from explainers.datasets.example import Example
 
 # Fleiss' example in Wikipedia: 10 subjects, 14 raters, 5 categories; κ = 0.210
@@ -47,6 +49,21 @@ OBSERVERS = [
     "* 3 3 3 2 3 4 2 2 5 1 *",
     "1 2 3 3 2 4 4 1 2 5 1 *",
 ]
+
+
+def judged_marks(items: Sequence[Item], annotations: Sequence[Annotation]) -> tuple[JudgedItem, ...]:
+    """The evidence that people marked, 1 or 0 per word, in the newest version of each."""
+    marks: dict[str, dict[str, Marked]] = {}
+    classes: dict[str, dict[str, str]] = {}
+    for annotation in latest(tuple(annotations)):
+        assert isinstance(annotation.answer, Marked)
+        marks.setdefault(annotation.item, {})[annotation.annotator] = annotation.answer
+        classes.setdefault(annotation.item, {})[annotation.annotator] = annotation.own_class
+    return tuple(
+        judged_item(item, marks[item.id], word_encoding(item.example), classes[item.id])
+        for item in items
+        if item.id in marks
+    )
 
 
 def single(codes: list[dict[str, float]]) -> list[JudgedItem]:

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explainers.annotations.record_json import (
-    annotation_line,
+    annotation_json,
     item_line,
-    parse_annotation,
     parse_item,
+    parsed_json,
+    read_annotation,
 )
 from explainers.annotations.records import (
     ANSWERS,
@@ -82,10 +83,10 @@ def test_every_task_has_its_answer() -> None:
 
 @given(annotations())
 def test_an_annotation_survives_its_line_of_json(annotation: Annotation) -> None:
-    line = annotation_line(annotation)
+    line = json.dumps(annotation_json(annotation), ensure_ascii=False)
     assert "\n" not in line
     assert "\r" not in line
-    assert parse_annotation(line) == annotation
+    assert read_annotation(parsed_json(line)) == annotation
 
 
 @settings(max_examples=50)
@@ -148,15 +149,15 @@ def test_an_item_keeps_its_image() -> None:
     ],
 )
 def test_a_broken_annotation_is_refused_with_a_sentence(change: dict[str, Any], sentence: str) -> None:
-    content = {**json.loads(annotation_line(MARK)), **change}
+    content = {**json.loads(json.dumps(annotation_json(MARK), ensure_ascii=False)), **change}
     with pytest.raises(DataUnavailable, match=sentence):
-        parse_annotation(json.dumps(content))
+        read_annotation(parsed_json(json.dumps(content)))
 
 
 @pytest.mark.parametrize("line", ["", "{", "[" * 100_000, "3", "null"])
 def test_what_is_no_object_is_refused(line: str) -> None:
     with pytest.raises(DataUnavailable, match=r"^It is not (JSON|an annotation)"):
-        parse_annotation(line)
+        read_annotation(parsed_json(line))
 
 
 def test_an_item_with_a_broken_image_is_refused() -> None:
@@ -197,9 +198,9 @@ def test_a_reason_holds_if_it_is_true_and_supports_the_class() -> None:
 
 
 def test_a_record_of_an_earlier_version_has_no_class() -> None:
-    content = json.loads(annotation_line(MARK))
+    content = json.loads(json.dumps(annotation_json(MARK), ensure_ascii=False))
     del content["own_class"]
-    assert parse_annotation(json.dumps(content)) == MARK
+    assert read_annotation(parsed_json(json.dumps(content))) == MARK
 
 
 def test_a_class_comes_with_marks_alone() -> None:

@@ -114,8 +114,8 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     "app/evaluate/form.py": ("list(presets)", "preset.meaning[0].upper()", "preset.meaning[1:]"),
     "app/evaluate/results.py": (
         "label",
-        "counted(data['left_out'], 'row')",
-        "' '.join(filter(None, (NOTE, plausibility_note(result.methods))))",
+        "wording.counted(data['left_out'], 'row')",
+        "' '.join(filter(None, (set_tables.NOTE, set_tables.plausibility_note(result.methods))))",
     ),
     "app/evaluate/view.py": (
         "counted(job.texts, 'input')",
@@ -126,7 +126,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     "app/interventions/computations.py": ("text",),
     "app/interventions/examples.py": (
         "offered",
-        "listed(SUFFIXES)",
+        "listed(tables.SUFFIXES)",
         "name",
         "help_text",
         "key",

@@ -161,7 +161,7 @@ def test_narrators_read_the_tokens_of_their_layer_once(
         layers.append(layer)
         return narrator_items(model, inputs, layer)
 
-    monkeypatch.setattr(narrator_runs, "narrator_items", recorded)
+    monkeypatch.setattr(narrator_runs.sentences, "narrator_items", recorded)
     spec = evaluation_spec(methods=methods, settings=(("layer", "1"),))  # as they were written
     evaluation = evaluate_narrators(spec, model, lambda _line: None)
     assert [row["method"] for row in evaluation.rows] == list(methods)

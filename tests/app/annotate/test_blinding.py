@@ -15,7 +15,7 @@ from app.annotate.payload import TaskQuestion, payload
 from app.annotate.projects import ORDER, Project
 from app.annotate.tables import method_name
 from app.store import Store
-from explainers.annotations.record_json import annotation_line
+from explainers.annotations.record_json import annotation_json
 from explainers.annotations.records import (
     Annotation,
     Corrected,
@@ -113,7 +113,7 @@ def test_no_name_or_id_of_a_method_is_sent(annotation_store: Store, make_project
     (stored,) = answers.latest(annotation_store, question.item_number, annotator)
     sent = json.dumps(payload(question, stored))
     (annotation,) = answers.annotations(annotation_store, project)
-    downloaded = annotation_line(without_names(annotation, project))
+    downloaded = json.dumps(annotation_json(without_names(annotation, project)), ensure_ascii=False)
     for method in (*METHODS, *NARRATORS):
         assert method not in sent
         assert f'"{method}"' not in downloaded
@@ -265,7 +265,7 @@ def test_all_methods_of_an_item_are_judged_without_their_names(
     assert stored.answer == answer
     sent = json.dumps(payload(question, stored))
     (annotation,) = answers.annotations(annotation_store, project)
-    downloaded = annotation_line(without_names(annotation, project))
+    downloaded = json.dumps(annotation_json(without_names(annotation, project)), ensure_ascii=False)
     assert read_sent(question, payload(question, stored)["answered"]) == answer
     for method in (*METHODS, *NARRATORS):
         assert method not in sent
