@@ -13,9 +13,6 @@ from explainers.methods.narrator_specs import narrator_spec
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.narrative import content_words, generation, reconstruction
-from explainers.narrative.language import LANGUAGE_MODELS, Language, language_of, new_language_model
-from explainers.narrative.narrator import Narrator
-from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import read_inputs, stated_class, without_label
 from explainers.results.events import Narrative
 from explainers.training.artifacts import (
@@ -29,6 +26,10 @@ from explainers.training.artifacts import (
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+    from explainers.narrative.language import Language
+    from explainers.narrative.narrator import Narrator
+    from explainers.narrative.recipe import NarratorRecipe
 
 
 def load_narrator(model: "FrozenModel", method: str) -> "tuple[NarratorRecipe, Narrator]":
@@ -45,6 +46,8 @@ def read_narrator(artifact: Artifact, model: "FrozenModel") -> "tuple[NarratorRe
 def untrained(artifact: Artifact, model: "FrozenModel") -> "Untrained[NarratorRecipe, Narrator]":
     """The recipe of the card and a fresh module."""
     from explainers.models.internals import classifier_head
+    from explainers.narrative.narrator import Narrator
+    from explainers.narrative.recipe import NarratorRecipe
 
     recipe = NarratorRecipe(**artifact.card["recipe"])
     phi, language = language_model(recipe, artifact.path)
@@ -57,6 +60,11 @@ def language_model(recipe: "NarratorRecipe", path: Path) -> "tuple[PreTrainedMod
     """An untrained small language model with the vocabulary beside `path`, or a pretrained one by name."""
     from tokenizers import Tokenizer
 
+    from explainers.narrative.language import (
+        LANGUAGE_MODELS,
+        language_of,
+        new_language_model,
+    )
     from explainers.narrative.pretrained import pretrained_language_model
 
     name, reads_tokens = recipe.language, recipe.layer > 0
