@@ -3,6 +3,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -118,8 +119,14 @@ def test_a_bad_setting_is_reported_before_a_training_starts(train: Train) -> Non
 
 
 def test_a_model_that_may_not_be_read_is_reported(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models.bundle_cards, "bundle_names", lambda: ("/",))
-    monkeypatch.setattr(models.bundle_cards, "read_card", lambda _folder: {"labels": [], "sha256": "1"})  # in the list
+    listed = SimpleNamespace(  # AppTest can only choose what is in the list
+        task_of=models.bundle_cards.task_of,
+        bundle_names=lambda: ("/",),
+        read_card=lambda _folder: {"labels": [], "sha256": "1"},
+        input_names_of=models.bundle_cards.input_names_of,
+        BUNDLES=Path("/"),
+    )
+    monkeypatch.setattr(models, "bundle_cards", listed)
     train.run().at.selectbox(key="model").set_value("/")
     train.start()
     assert "is not available. Choose one of" in train.page.sentences[0]
