@@ -15,7 +15,7 @@ from explainers.datasets.text_sets import read_sst2
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.bundle_cards import TASKS, Task, TrainingOptions, make_bundle
 from explainers.models.optimisation import accuracy
-from explainers.models.text import bundle, training
+from explainers.models.text import base_weights, bundle, training
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
 from explainers.models.text.training import batches, make_text_bundle, randomly_masked, train
@@ -53,7 +53,7 @@ def test_uniform_masking_stands_in_the_command_of_the_card() -> None:
 @pytest.fixture
 def small_base(base_files, monkeypatch) -> None:
     """In place of the base weights, which take seconds and prove no more."""
-    for module in (training, bundle):
+    for module in (base_weights, bundle):
         monkeypatch.setattr(module, "base_folder", lambda: base_files)
 
 
