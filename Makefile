@@ -5,7 +5,9 @@ BIN := .venv/bin
 TOOLS := .venv/tools
 LOCKS := requirements.txt requirements.lock tests/requirements.lock assets/container/requirements.lock
 PYTEST := $(BIN)/python -m pytest --quiet
-PARALLEL := -n 3 --dist loadfile  # a file's tests share their fixtures; one in three often waits for a process that starts
+# A file's tests share their fixtures; one process in three often waits for another program. Files in the order of their
+# folders: by the number of their tests, as xdist would have it, the few that take longest came last.
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 
 # Where it is set, every process that a test starts compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,7 +17,9 @@ unexport PYTHONDONTWRITEBYTECODE
 run: .venv/.installed
 	$(BIN)/streamlit run streamlit_app.py
 
-test: lint unit browser
+test: lint
+	$(PYTEST) $(PARALLEL) -m "not crowded"
+	$(PYTEST) -m crowded tests/browser
 
 test-fast: lint
 	$(PYTEST) $(PARALLEL) -m "not slow and not browser"
