@@ -83,6 +83,8 @@ export default function (component) {
   const memory = paces.get(root);
   const place = `${data.story}/${data.step}`;
   if (place !== memory.place) memory.since = Date.now() / 1000;
+  // Moved by other means meanwhile, as by a button: a press that was not heard is given up.
+  if (place !== memory.place && data.heard === memory.heard) memory.pressed = data.heard;
   const lost = Date.now() - memory.pressed > LOST;
   if (data.story !== memory.story || data.heard >= memory.pressed || lost) memory.step = data.step;
   const { story, steps, heard, begun } = data;
