@@ -5,8 +5,8 @@ BIN := .venv/bin
 TOOLS := .venv/tools
 LOCKS := requirements.txt requirements.lock tests/requirements.lock assets/container/requirements.lock
 PYTEST := $(BIN)/python -m pytest --quiet
-# A file's tests share their fixtures; one process in three often waits for another program. Files in the order of their
-# folders: by the number of their tests, as xdist would have it, the few that take longest came last.
+# A file's tests share their fixtures; one process in three often waits for another program. xdist would sort the files by
+# the number of their tests, which starts the longest ones last.
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 
 # Where it is set, every process that a test starts compiles all modules again.

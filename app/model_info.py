@@ -10,7 +10,7 @@ import streamlit as st
 from app.model_pool import ModelPool, roots
 from app.session import PageState
 from explainers.errors import ExplanationError
-from explainers.models import bundle_cards, model_names, smollm2
+from explainers.models import bundle_cards, model_names, smollm2, tasks
 from explainers.models import prompt as prompts
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
 from explainers.models.multimodal.head_cards import TOKENIZER, encoder_parts, is_head
@@ -58,7 +58,7 @@ def model_info(pool: ModelPool, name: str) -> ModelInfo:
 
 def decides_line(name: str, labels: Sequence[str]) -> str:
     """Return what a model decides, in a sentence: of a foreign one its classes, once they are known."""
-    task = bundle_cards.task_of(name)
+    task = tasks.task_of(name)
     if task is not None and task.decides:
         return f"{name} decides {task.decides}."
     if not labels:

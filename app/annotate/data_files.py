@@ -28,7 +28,7 @@ from explainers.datasets import tables, user_texts
 from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable
-from explainers.models import bundle_cards
+from explainers.models import tasks
 
 LONGEST = 30_000  # characters of an item; models read the beginning of long texts
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
@@ -222,7 +222,7 @@ def embedded_items(model: str, source: str, labels: tuple[str, ...], noun: str =
         ]
     if source == GENERATED:
         names = [f"{noun} {number}" for number in range(1, count + 1)]
-        return [_item(name, bundle_cards.generated_example(name), labels) for name in names]
+        return [_item(name, tasks.generated_example(name), labels) for name in names]
     return [
         _item(example.title, example_of(example), labels) for example in curated_examples() if example.model == model
     ]

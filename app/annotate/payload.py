@@ -31,7 +31,7 @@ from explainers.annotations.formats.own_records import class_number
 from explainers.annotations.judged import marked_units
 from explainers.models.inputs.encoding import Encoding
 from explainers.report import colours, display_images, wording
-from explainers.results.events import ranking, top_count
+from explainers.results.attribution import ranking, top_count
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MOST_CLASSES = 8  # that a sentence names

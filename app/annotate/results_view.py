@@ -175,7 +175,8 @@ def results_view(store: Store, preparer: preparation.Preparer, project: Project,
     if project.opened is None:
         _open(store, project)
         return
-    unread = projects.answered_unprepared(store, project.id)  # first: what is prepared in between would be in neither
+    # Before the results: an item whose preparation ends in between would be missing from both.
+    unread = projects.answered_unprepared(store, project.id)
     shown = shown_results(store, project)
     if not shown.annotations:
         st.caption(NOTHING)

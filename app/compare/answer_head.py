@@ -15,7 +15,7 @@ from app.compare import guess, heat_maps, score_sheet, units
 from app.compare.runs import Run, answer_of
 from app.compare.state import NO_OTHER, PREDICTED, compare_state
 from explainers.evaluation.names import RANDOM
-from explainers.report import answer as wording
+from explainers.report import answer as answer_report
 from explainers.report.wording import decimals, escaped, holding_clauses, name_of_units, one_line, plural, target_name
 from explainers.results.answer import Answer, ErasureEffect, Units
 from explainers.results.comparison import Comparison
@@ -151,7 +151,7 @@ def _heading(shown: Run, answer: Answer) -> str:
     """An answer that more methods may turn is not told as if it were one."""
     if shown.is_short and answer.undecided and not answer.leading:
         return NOT_YET.format(shown.short_of)
-    return wording.heading(answer, shown.comparison(), brief=True)
+    return answer_report.heading(answer, shown.comparison(), brief=True)
 
 
 def _question(run: Run) -> tuple[object, ...]:
@@ -268,9 +268,9 @@ def _bars(shown: Run, answer: Answer | None) -> str:
 def _effect_bars(comparison: Comparison, answer: Answer, effect: ErasureEffect) -> list[str]:
     """p without the marked units and without random ones; with only them where that tells more. The other experiment
     is in the hover."""
-    unit, random = name_of_units(comparison.decision), wording.random_units(answer, comparison)
+    unit, random = name_of_units(comparison.decision), answer_report.random_units(answer, comparison)
     marked = unit if len(answer.words) == 1 else plural(unit)
-    prefix, (own, chance) = wording.experiment(effect), effect.shown
+    prefix, (own, chance) = answer_report.experiment(effect), effect.shown
     other, (kept, random_kept) = ("With only", (effect.kept, effect.random_kept))
     if not effect.shows_by_removing:
         other, (kept, random_kept) = "Without", (effect.removed, effect.random_removed)
@@ -292,17 +292,17 @@ def _below(shown: Run, answer: Answer) -> str:
     comparison = shown.comparison()
     sentences = (
         answer.refusal,
-        "" if answer.refusal else wording.method_sentence(answer, comparison, brief=True),
-        wording.chance_sentence(answer),
-        wording.confidence_sentence(answer),
+        "" if answer.refusal else answer_report.method_sentence(answer, comparison, brief=True),
+        answer_report.chance_sentence(answer),
+        answer_report.confidence_sentence(answer),
     )
     rest = (
-        "" if shown.active or answer.refusal else wording.compared_sentence(answer, comparison).removesuffix("."),
-        wording.abstaining_line(answer, comparison),
-        wording.advice(answer, comparison).removesuffix("."),
+        "" if shown.active or answer.refusal else answer_report.compared_sentence(answer, comparison).removesuffix("."),
+        answer_report.abstaining_line(answer, comparison),
+        answer_report.advice(answer, comparison).removesuffix("."),
     )
     lines = " ".join(f"{line}." for line in rest if line)
-    marks = "".join(map(_mark, wording.marks(answer, comparison)))
+    marks = "".join(map(_mark, answer_report.marks(answer, comparison)))
     below = f'<p class="answer-rest">{escaped(lines)}</p>' if lines else ""
     return (
         f'<p class="answer-sentence">{escaped(" ".join(filter(None, sentences)))}</p>'
@@ -310,7 +310,7 @@ def _below(shown: Run, answer: Answer) -> str:
     )
 
 
-def _mark(mark: wording.Mark) -> str:
+def _mark(mark: answer_report.Mark) -> str:
     kind = {True: "yes", False: "no", None: "unknown"}[mark.holds]
     head = f'<span role="listitem" class="{kind}" tabindex="0" title="{escaped(mark.meaning)}">'
     return f"{head}{escaped(mark.text)}</span>"

@@ -21,8 +21,9 @@ from explainers.methods.registry import IMMEDIATE, MethodSpec, method_spec
 from explainers.metrics.faithfulness import postponed_metrics
 from explainers.models.calls import PredictionCache
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Erasure
+from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
-from explainers.results.events import Attribution, Event, MethodResult, MethodStarted, OperatorCheck, RandomControl
+from explainers.results.events import Event, MethodResult, MethodStarted, OperatorCheck, RandomControl
 from explainers.training.artifacts import find_artifact
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from explainers.methods.registry import method_spec
 from explainers.metrics import erasure, faithfulness
 from explainers.models.calls import Meter
 from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import ErasureCurves
 from explainers.results.comparison import Comparison
-from explainers.results.events import Duel, ErasureCurves, RandomControl
+from explainers.results.events import Duel, RandomControl
 
 if TYPE_CHECKING:
     from explainers.attribution.interactions import PairInteractions

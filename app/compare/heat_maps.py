@@ -12,7 +12,7 @@ from app.compare.runs import Run
 from explainers.datasets.example import Evidence
 from explainers.models.inputs.encoding import Unit
 from explainers.report import colours, display_images
-from explainers.results.events import Attribution, ranking, top_count
+from explainers.results.attribution import Attribution, ranking, top_count
 
 THICKEST = 5  # pixels of the underline
 LONGEST_LABEL = 24  # characters, in a legend

@@ -21,9 +21,10 @@ from explainers.methods.registry import MethodSpec
 from explainers.models.calls import Meter
 from explainers.models.precision import Precision
 from explainers.results.answer import Answer
+from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision, Settings
-from explainers.results.events import Attribution, Event, MethodResult
+from explainers.results.events import Event, MethodResult
 
 GONE = 10.0  # seconds without a look, from a tab that is closed or disconnected
 ELSEWHERE = 150.0  # the same from an open tab: at another page, or hidden, where browsers tick once a minute

@@ -37,8 +37,8 @@ from explainers.methods.registry import SLOW, MethodSpec, method_spec
 from explainers.models.inputs.requirements import display_input_names
 from explainers.report import colours, wording
 from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import Attribution
 from explainers.results.comparison import part_names
-from explainers.results.events import Attribution
 
 UNPREDICTABLE = 20  # model calls before which the remaining time is not estimated
 

@@ -34,8 +34,9 @@ from explainers.results.answer import CONSENSUS
 
 if TYPE_CHECKING:
     from explainers.report.metric_rows import MetricRow
+    from explainers.results.attribution import ErasureCurves
     from explainers.results.comparison import Comparison
-    from explainers.results.events import ErasureCurves, MethodResult, RandomControl
+    from explainers.results.events import MethodResult, RandomControl
 
 EXPERIMENTS = ("removed", "kept")
 BAND = (0.025, 0.975)  # quantiles over the random orders

@@ -18,7 +18,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import select
-from explainers.models import bundle_cards
+from explainers.models import bundle_cards, tasks
 from explainers.models import prompt as prompts
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
@@ -217,4 +217,4 @@ def is_image_name(name: str) -> bool:
 @lru_cache(maxsize=64)
 def generated_example(name: str) -> Example:
     """The generated image of this name with its statement."""
-    return bundle_cards.generated_example(name)
+    return tasks.generated_example(name)

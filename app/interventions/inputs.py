@@ -12,7 +12,7 @@ import streamlit as st
 from app import plain_text
 from app.session import NOT_CARRIED, TEXT, PageState, came_from_another_page, carried, held, whole_number
 from explainers.datasets.example import Example, InputImage
-from explainers.models import bundle_cards
+from explainers.models import tasks
 from explainers.report import display_images, wording
 
 SHORT = 34  # characters of each text in a list
@@ -49,7 +49,7 @@ class OwnImages(NamedTuple):
 
 @lru_cache(maxsize=256)
 def generated(name: str) -> Example:
-    return bundle_cards.generated_example(name)
+    return tasks.generated_example(name)
 
 
 def example_of(plain: PlainInput) -> Example:

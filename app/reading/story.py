@@ -21,8 +21,8 @@ from explainers.errors import ExplanationError, refused_fields
 from explainers.installation import ASSETS
 from explainers.methods.registry import method_spec
 from explainers.models.inputs.encoding import Erasure
+from explainers.results.attribution import ranking
 from explainers.results.decision import Settings
-from explainers.results.events import ranking
 
 Kind = Literal["claim", "equation", "live", "bet", "break", "table", "discussion"]
 Part = Literal["prediction", "answer", "sheet", "curves", "sentences", "duel", "marks"]

@@ -95,8 +95,8 @@ def _alone(story: Story) -> None:
 
 
 if TYPE_CHECKING:
+    from explainers.results.attribution import Floats
     from explainers.results.comparison import Comparison
-    from explainers.results.events import Floats
 
 
 def miniature(comparison: "Comparison", methods: tuple[str, ...]) -> str:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explainers.methods.registry import MethodSpec
+from explainers.results.attribution import Attribution, floats
 from explainers.results.decision import RANDOM_ORDERS
-from explainers.results.events import Attribution, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

@@ -21,7 +21,7 @@ from explainers.errors import ExplanationError
 from explainers.models import batching, internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT, Encoding
-from explainers.results.events import floats
+from explainers.results.attribution import floats
 
 ROWS = 32  # tokens whose contributions are computed at once
 TOLERANCE = 1e-3  # of the largest number of a state

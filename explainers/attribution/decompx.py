@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from explainers.errors import ExplanationError
 from explainers.methods.registry import MethodSpec
-from explainers.results.events import Attribution
+from explainers.results.attribution import Attribution
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

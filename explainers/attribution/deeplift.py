@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from explainers.errors import ExplanationError
 from explainers.methods.registry import MethodSpec
-from explainers.results.events import Attribution, floats
+from explainers.results.attribution import Attribution, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

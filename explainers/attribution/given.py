@@ -20,7 +20,7 @@ import numpy as np
 from explainers.errors import ExplanationError
 from explainers.methods.registry import MethodSpec
 from explainers.models.target import Target
-from explainers.results.events import Attribution, floats
+from explainers.results.attribution import Attribution, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

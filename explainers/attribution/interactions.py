@@ -19,7 +19,7 @@ from explainers.attribution.mask_samples import SharedMasks, shared_masks
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.results.events import floats
+from explainers.results.attribution import floats
 
 Floats = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from explainers.attribution import mask_samples
 from explainers.methods.registry import MethodSpec
+from explainers.results.attribution import Attribution
 from explainers.results.decision import SETTLED_BY, UNTIL_SETTLED, Sampling
-from explainers.results.events import Attribution
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from explainers.attribution.controls import control_orders
 from explainers.memoized import memoized
 from explainers.metrics import erasure, faithfulness
+from explainers.results.attribution import metric_counts, ranking, top_count
 from explainers.results.decision import RANDOM_ORDERS
-from explainers.results.events import metric_counts, ranking, top_count
 
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from explainers.methods.registry import MethodSpec
-from explainers.results.events import Attribution, floats
+from explainers.results.attribution import Attribution, floats
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from explainers.attribution.kernel_shap import KernelShap, kernel_weights
 from explainers.attribution.mask_samples import DRAWS, Floats, Masks, inclusion, shared_masks
 from explainers.methods.registry import MethodSpec
+from explainers.results.attribution import Attribution, floats
 from explainers.results.decision import SETTLED_BY
-from explainers.results.events import Attribution, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from explainers.errors import ExplanationError
 from explainers.methods.registry import MethodSpec
-from explainers.results.events import Attribution, Floats, floats
+from explainers.results.attribution import Attribution, Floats, floats
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

@@ -17,7 +17,7 @@ from explainers.methods.registry import MethodSpec
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.results.events import Attribution, floats
+from explainers.results.attribution import Attribution, floats
 
 STAGES = (0.1, 0.25, 0.5)  # shares of the samples after which an estimate is shown; the final one comes after all
 

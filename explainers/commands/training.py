@@ -35,7 +35,7 @@ def train_model_command(
 ) -> None:
     """Train an embedded model and write its bundle."""
     with options.user_errors():
-        from explainers.models.bundle_cards import TrainingOptions, make_bundle
+        from explainers.models.tasks import TrainingOptions, make_bundle
 
         training = TrainingOptions(data, out, resume, epochs, steps, rank, learning_rate or None, seed, uniform_masking)
         typer.echo(json.dumps(make_bundle(name, training), indent=2))

@@ -38,7 +38,7 @@ from explainers.metrics.chance import FEWEST_UNITS, evidence, fixed_sequence, sa
 from explainers.metrics.faithfulness import decisive_metric, decisive_metrics
 from explainers.metrics.spec import MetricSpec
 from explainers.results.answer import CONSENSUS, Answer, Confidence, ErasureEffect, Units
-from explainers.results.events import PERCENTS, top_count
+from explainers.results.attribution import PERCENTS, top_count
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison

@@ -15,8 +15,8 @@ from explainers.attribution import controls, mask_samples
 from explainers.methods.registry import SLOW, MethodSpec
 from explainers.metrics.faithfulness import DRAWS, METRICS, SEARCHED_ORDERS
 from explainers.models.calls import Meter
+from explainers.results.attribution import curve_counts, first_counts, metric_counts
 from explainers.results.decision import RANDOM_ORDERS, SETTLED_BY, Settings
-from explainers.results.events import curve_counts, first_counts, metric_counts
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison

@@ -18,7 +18,7 @@ from explainers.methods.registry import MethodSpec, method_spec
 from explainers.metrics.faithfulness import tied_at
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS
-from explainers.results.events import PERCENTS, Attribution, floats, ranking
+from explainers.results.attribution import PERCENTS, Attribution, floats, ranking
 
 if TYPE_CHECKING:
     from explainers.metrics.erasure import MaskedPredictor

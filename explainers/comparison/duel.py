@@ -29,7 +29,8 @@ from explainers.attribution.controls import control_orders
 from explainers.methods.registry import method_spec
 from explainers.metrics.erasure import MaskedPredictor, erasure_masks
 from explainers.results.answer import Null, Units
-from explainers.results.events import Attribution, Duel, DuelSide, ErasureCurves, ranking, top_count
+from explainers.results.attribution import Attribution, ErasureCurves, ranking, top_count
+from explainers.results.events import Duel, DuelSide
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison

@@ -17,16 +17,9 @@ from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import Attribution, curve_counts, floats, metric_counts
 from explainers.results.decision import RANDOM_ORDERS, Decision
-from explainers.results.events import (
-    Attribution,
-    MethodResult,
-    OperatorCheck,
-    RandomControl,
-    curve_counts,
-    floats,
-    metric_counts,
-)
+from explainers.results.events import MethodResult, OperatorCheck, RandomControl
 
 Scores = tuple[float, ...]
 

@@ -29,9 +29,9 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure, needs_one_window
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.events import (
-    Attribution,
     Event,
     Failure,
     MethodResult,

@@ -25,8 +25,9 @@ from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import needs_one_window
 from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import Attribution, metric_counts, ranking
 from explainers.results.decision import Decision
-from explainers.results.events import Attribution, Event, Failure, OperatorCheck, metric_counts, ranking
+from explainers.results.events import Event, Failure, OperatorCheck
 
 Scores = tuple[float, ...]
 

@@ -24,7 +24,7 @@ from explainers.evaluation import measurement, record_file
 from explainers.evaluation.table import Row, summary_rows
 from explainers.memoized import memoized
 from explainers.methods.registry import METHODS, MethodSpec, check_applicable, select, using_weights_of
-from explainers.models import bundle_cards, catalog, worker_processes
+from explainers.models import bundle_cards, catalog, tasks, worker_processes
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
 from explainers.models.precision import Precision
@@ -189,7 +189,7 @@ def split_inputs(spec: EvaluationSpec, input_names: tuple[str, ...], seed: int) 
         raise DataUnavailable(f"The file or folder {spec.data} does not exist.")
     if spec.data is not None and spec.data.is_file():
         inputs = list(user_texts.read_texts(spec.data, input_names, user_texts.logged))
-    elif (task := bundle_cards.task_of(spec.model)) is not None:
+    elif (task := tasks.task_of(spec.model)) is not None:
         if spec.split not in SPLITS:
             raise DataUnavailable(f"Unknown split {spec.split!r}. Choose one of: {', '.join(SPLITS)}.")
         inputs = list(getattr(task.read(spec.data), spec.split))

@@ -41,9 +41,10 @@ from explainers.metrics.plausibility import is_defined, plausibility, plausibili
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.answer import Answer
+from explainers.results.attribution import ErasureCurves, Floats
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Settings
-from explainers.results.events import ErasureCurves, Floats, MethodResult
+from explainers.results.events import MethodResult
 
 SEEDS = 10_000  # different ones; the Compare page takes as many
 Metrics = dict[str, dict[str, float]]  # by operator and metric id

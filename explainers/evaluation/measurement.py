@@ -32,8 +32,8 @@ from explainers.metrics.sensitivity import sensitivity
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision, Settings
-from explainers.results.events import Attribution
 from explainers.training.artifacts import find_artifact
 
 

@@ -17,7 +17,7 @@ from explainers.evaluation import narrator_metrics, narrator_weights, narrators
 from explainers.evaluation.tournament import check_competitors, run_tournament
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.metrics.erasure import MaskedPredictor
-from explainers.models import bundle_cards, internals
+from explainers.models import internals, tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.narrative import checks, reason_sources, sentences, text_metrics
@@ -38,7 +38,7 @@ def checked_runs(model: FrozenModel, inputs: Sequence[Example], predicted: Seque
 
 def can_judge(model: str) -> bool:
     """Return whether rules can tell if a reason is true."""
-    task = bundle_cards.TASKS.get(model)
+    task = tasks.TASKS.get(model)
     return task is not None and task.check_reason is not None
 
 
@@ -58,13 +58,11 @@ def with_truths(runs: Runs, inputs: Sequence[Example], predicted: Sequence[int],
         reasons = [sentences.reason_of(sentence) for sentence in run.sentences]
         return replace(
             run,
-            truths=tuple(
-                bundle_cards.reason_truth(model, *judged).true for judged in zip(reasons, inputs, strict=True)
-            ),
+            truths=tuple(tasks.reason_truth(model, *judged).true for judged in zip(reasons, inputs, strict=True)),
             truths_of_other=tuple(
-                bundle_cards.reason_truth(model, *judged).true for judged in zip(reasons, elsewhere, strict=True)
+                tasks.reason_truth(model, *judged).true for judged in zip(reasons, elsewhere, strict=True)
             ),
-            topics=tuple(bundle_cards.reason_on_topic(model, *judged) for judged in zip(reasons, given, strict=True)),
+            topics=tuple(tasks.reason_on_topic(model, *judged) for judged in zip(reasons, given, strict=True)),
         )
 
     return {method: [checked(run) for run in mine] for method, mine in runs.items()}

@@ -41,8 +41,8 @@ from explainers.metrics.chance import evidence
 from explainers.models import altered, calls, worker_processes
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
+from explainers.results.attribution import ranking
 from explainers.results.decision import Decision
-from explainers.results.events import ranking
 
 FEWEST_UNITS = 4  # of a text; ranks of fewer say next to nothing
 TRIED = 50  # rows for each that is checked, of which one has enough units

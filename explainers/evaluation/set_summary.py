@@ -16,7 +16,7 @@ from explainers.evaluation.names import CONTROLS, FEWEST, RANDOM
 from explainers.evaluation.set_frames import EVIDENCE, metric_column
 from explainers.methods.registry import method_spec
 from explainers.metrics.bootstrap import Floats, Interval, interval_of_rows, item_weights, share_interval
-from explainers.results.events import ranking, top_count
+from explainers.results.attribution import ranking, top_count
 
 MOST_ITEMS = 1_000  # that are drawn one by one; of more, groups of them
 MOST_POINTS = 5_000  # of the trust map that are drawn one by one

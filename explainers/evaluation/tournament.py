@@ -34,8 +34,8 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.narrative import content_words, text_metrics
 from explainers.narrative.narrate import mentions
+from explainers.results.attribution import Attribution, ranking
 from explainers.results.decision import Decision, Settings
-from explainers.results.events import Attribution, ranking
 
 ONE_IN = 5  # words is a top word
 Units = frozenset[int]

@@ -31,7 +31,7 @@ from explainers.models import internals, optimisation
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.inputs.padded_batch import PaddedBatch
-from explainers.results.events import Attribution, floats
+from explainers.results.attribution import Attribution, floats
 from explainers.training.spec import validated
 
 NEVER = -1e4  # a logit whose class has no probability

@@ -49,7 +49,7 @@ def read_examples(
     model: str, data: Path | None, seed: int, images: ImageFiles | None = None
 ) -> tuple[Examples, Examples]:
     """Examples for training and for validation, without labels."""
-    from explainers.models.bundle_cards import task_of
+    from explainers.models.tasks import task_of
 
     if data is not None and not data.exists():
         raise DataUnavailable(f"The file or folder {data} does not exist.")

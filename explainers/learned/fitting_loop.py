@@ -26,7 +26,7 @@ from explainers.metrics.faithfulness import measured, validated_metrics
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.internals import forward_with_internals, mean_states, passes_in
-from explainers.results.events import floats
+from explainers.results.attribution import floats
 from explainers.training.loop import TrainingLoop
 
 VALIDATED = 32  # texts whose scores are computed at once

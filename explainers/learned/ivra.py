@@ -30,7 +30,7 @@ from explainers.learned import ivra_readout, recipe, specs, student
 from explainers.learned.batches import Batch, StatesRead
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_soft_mask, layer_count, mean_states
-from explainers.results.events import PERCENTS, top_count
+from explainers.results.attribution import PERCENTS, top_count
 from explainers.training.spec import validated
 
 CRITERIA, LEVELS = ("sim", "comp", "suff", "cons"), ("feature", "head", "layer")

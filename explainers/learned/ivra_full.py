@@ -34,9 +34,10 @@ from explainers.learned.recipe import Select, trained_parameters
 from explainers.metrics.agreement import consistency
 from explainers.metrics.bootstrap import difference_interval
 from explainers.models import catalog, optimisation
-from explainers.models.bundle_cards import BUNDLES, CARD, TASKS, bundle_names, read_card
+from explainers.models.bundle_cards import BUNDLES, CARD, bundle_names, read_card
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, input_embeddings, passes_in
+from explainers.models.tasks import TASKS
 from explainers.models.text import base_weights, bundle
 from explainers.training.loop import LOG, check_finite, log_line
 from explainers.training.spec import FitSpec

@@ -17,7 +17,7 @@ from explainers.learned.ivra import Ivra
 from explainers.learned.recipe import Recipe, load_learned
 from explainers.methods.registry import method_spec
 from explainers.models import batching, internals
-from explainers.results.events import Attribution, floats
+from explainers.results.attribution import Attribution, floats
 from explainers.training.spec import with_hyperparameters
 
 if TYPE_CHECKING:

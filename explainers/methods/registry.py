@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
     from explainers.models.inputs.encoding import Encoding, Erasure
     from explainers.models.target import Target
+    from explainers.results.attribution import Attribution
     from explainers.results.decision import Settings
-    from explainers.results.events import Attribution
 
 
 Group = Literal["Consensus", "Gradient", "Perturbation", "Learned", "Attention", "Controls", "Yours"]  # by mechanism

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.metrics.bootstrap import Floats, Interval, statistic_interval
-from explainers.results.events import ranking, top_count
+from explainers.results.attribution import ranking, top_count
 
 ID, NAME = "cons", "CONS"
 FEWEST = 3  # inputs

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from explainers.metrics import erasure, faithfulness
 from explainers.results.answer import Null
-from explainers.results.events import PERCENTS, top_count
+from explainers.results.attribution import PERCENTS, top_count
 
 EXACT_UP_TO = 8  # units: 256 masks, which methods that sample ask in any case
 FEWEST_UNITS = 5  # with fewer there are so few orders that even the best one has p > 5 %

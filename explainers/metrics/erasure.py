@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.results.events import ErasureCurves, Floats, curve_counts, ranking
+from explainers.results.attribution import ErasureCurves, Floats, curve_counts, ranking
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

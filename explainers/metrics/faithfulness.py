@@ -19,7 +19,7 @@ import numpy as np
 
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves, erasure_masks
 from explainers.metrics.spec import CurvesAt, MetricSpec
-from explainers.results import events
+from explainers.results import attribution
 from explainers.results.events import RandomControl
 from explainers.results.registry import Registry
 
@@ -32,32 +32,32 @@ SEARCHED_ORDERS = 5  # random orders for which a metric is searched that needs e
 DRAWS = 10  # alternative scores at most from which sampling noise is estimated
 
 
-def comprehensiveness(curves: events.ErasureCurves, percent: float) -> float:
+def comprehensiveness(curves: attribution.ErasureCurves, percent: float) -> float:
     """COMP(K) = p(x) - p(x without the top K %)."""
     return curves.full - curves.when_removed(percent)
 
 
-def sufficiency(curves: events.ErasureCurves, percent: float) -> float:
+def sufficiency(curves: attribution.ErasureCurves, percent: float) -> float:
     """SUFF(K) = p(x) - p(only the top K %)."""
     return curves.full - curves.when_kept(percent)
 
 
-def aopc_comprehensiveness(curves: events.ErasureCurves) -> float:
+def aopc_comprehensiveness(curves: attribution.ErasureCurves) -> float:
     """Mean of COMP over `PERCENTS`."""
-    return float(np.mean([comprehensiveness(curves, percent) for percent in events.PERCENTS]))
+    return float(np.mean([comprehensiveness(curves, percent) for percent in attribution.PERCENTS]))
 
 
-def aopc_sufficiency(curves: events.ErasureCurves) -> float:
+def aopc_sufficiency(curves: attribution.ErasureCurves) -> float:
     """Mean of SUFF over `PERCENTS`."""
-    return float(np.mean([sufficiency(curves, percent) for percent in events.PERCENTS]))
+    return float(np.mean([sufficiency(curves, percent) for percent in attribution.PERCENTS]))
 
 
-def log_odds(curves: events.ErasureCurves) -> float:
+def log_odds(curves: attribution.ErasureCurves) -> float:
     """ln p(x without the top 20 %) - ln p(x), p at least 1e-9."""
     return math.log(max(curves.when_removed(20), LEAST_P)) - math.log(max(curves.full, LEAST_P))
 
 
-def decision_flip(curves: events.ErasureCurves) -> float:
+def decision_flip(curves: attribution.ErasureCurves) -> float:
     """DFFOT: the smallest share of units whose removal changes the predicted class; 1 if none does.
 
     Read at the counts of the curve: all of them, for inputs of more than 60 units every 2 %. NaN where another class
@@ -90,7 +90,7 @@ def search_decision_flip(curves_at: CurvesAt, counts: tuple[int, ...]) -> float:
 
 def _search_steps(counts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """The counts in ascending order without 0, those of the metrics alone, the others a few at a time."""
-    known, waiting = set(events.metric_counts(counts[-1])), list[int]()
+    known, waiting = set(attribution.metric_counts(counts[-1])), list[int]()
     for count in counts[1:]:
         if waiting and (count in known or len(waiting) == SEARCHED_AT_ONCE):
             yield tuple(waiting)
@@ -168,7 +168,7 @@ def metrics_at_percents() -> tuple[MetricSpec, ...]:
     return tuple(metric for metric in METRICS if not metric.every_count)
 
 
-def all_metrics(curves: events.ErasureCurves) -> dict[str, float]:
+def all_metrics(curves: attribution.ErasureCurves) -> dict[str, float]:
     """Each metric by id as it is read off curves that are known; NaN where it is not defined."""
     return {metric.id: metric.score(curves) for metric in METRICS}
 
@@ -179,7 +179,7 @@ def measured(
     label: int,
     metrics: Iterable[MetricSpec] | None = None,
     *,
-    curves: events.ErasureCurves | None = None,
+    curves: attribution.ErasureCurves | None = None,
     searched: tuple[int, ...] | None = None,
 ) -> dict[str, float]:
     """Each of the metrics (default: all) by id, for the units in the order of `scores`; NaN where it is not defined.
@@ -187,10 +187,10 @@ def measured(
     `curves` hold at least `metric_counts`; without them these are asked. A metric that needs every count is searched
     at the counts `searched`, by default those of `curve_counts`, or read at all of these where it has no search.
     """
-    known = erasure_curves(answers, scores, label, events.metric_counts(len(scores))) if curves is None else curves
-    counts = events.curve_counts(len(scores)) if searched is None else searched
+    known = erasure_curves(answers, scores, label, attribution.metric_counts(len(scores))) if curves is None else curves
+    counts = attribution.curve_counts(len(scores)) if searched is None else searched
 
-    def removed_at(some: tuple[int, ...]) -> events.ErasureCurves:
+    def removed_at(some: tuple[int, ...]) -> attribution.ErasureCurves:
         return erasure_curves(answers, scores, label, some, kept=False)
 
     values: dict[str, float] = {}
@@ -205,7 +205,7 @@ def measured(
 def prefetch(answers: MaskedPredictor, orders: Sequence[Scores], further: tuple[int, ...] = ()) -> None:
     """Asks in large batches for what `measured` will read of all the orders: `metric_counts`, and the masks without
     the top units at the `further` counts."""
-    counts = events.metric_counts(len(answers.encoding.units))
+    counts = attribution.metric_counts(len(answers.encoding.units))
     masks = [erasure_masks(order, counts, kept=True) for order in orders]
     masks += [erasure_masks(order, further, kept=False) for order in orders if further]
     if masks:
@@ -216,7 +216,7 @@ def prefetch_decision_flips(answers: MaskedPredictor, orders: Sequence[Scores], 
     """Asks for what `search_decision_flip` will read of all the orders, at the counts of `curve_counts`: in every step
     of the search the next counts of those that have not flipped yet, in one batch."""
     searched = list(orders)
-    for some in ((0,), *_search_steps(events.curve_counts(len(answers.encoding.units)))):
+    for some in ((0,), *_search_steps(attribution.curve_counts(len(answers.encoding.units)))):
         if not searched:
             break
         masks = np.vstack([erasure_masks(order, some, kept=False) for order in searched])
@@ -227,7 +227,7 @@ def prefetch_decision_flips(answers: MaskedPredictor, orders: Sequence[Scores], 
 
 def curves_and_metrics(
     answers: MaskedPredictor, orders: Sequence[Scores], label: int
-) -> tuple[tuple[events.ErasureCurves, ...], tuple[dict[str, float], ...]]:
+) -> tuple[tuple[attribution.ErasureCurves, ...], tuple[dict[str, float], ...]]:
     """For each order the curve and every metric; the curves have few points, at the same counts.
 
     Metrics that need every count are searched, or all counts are asked where one has no search.
@@ -242,14 +242,14 @@ def curves_and_metrics(
 
 def refined_curves(
     answers: MaskedPredictor, orders: Sequence[tuple[float, ...]], label: int
-) -> tuple[events.ErasureCurves, ...]:
+) -> tuple[attribution.ErasureCurves, ...]:
     """A curve for each of `orders`, all at the same counts, so that a band can be drawn.
 
     Of several orders the mean line decides where they bend.
     """
     units = len(answers.encoding.units)
-    possible, counts = events.curve_counts(units), set(events.first_counts(units))
-    open_gaps = list(pairwise(possible.index(count) for count in events.metric_counts(units)))
+    possible, counts = attribution.curve_counts(units), set(attribution.first_counts(units))
+    open_gaps = list(pairwise(possible.index(count) for count in attribution.metric_counts(units)))
     while open_gaps := [gap for gap in open_gaps if gap[1] - gap[0] > 1]:
         middles = {(low + high) // 2 for low, high in open_gaps}
         counts |= {possible[middle] for middle in middles}
@@ -261,14 +261,14 @@ def refined_curves(
 
 def _lines(
     answers: MaskedPredictor, orders: Sequence[tuple[float, ...]], label: int, counts: tuple[int, ...]
-) -> dict[int, events.Floats]:
+) -> dict[int, attribution.Floats]:
     """Map each count to p(label) when so many are removed and kept, the mean over the orders, (2,)."""
     masks = np.vstack([erasure_masks(order, counts, kept=True) for order in orders])
     p = answers.probabilities(masks)[:, label].reshape(len(orders), 2, len(counts)).mean(axis=0)
     return dict(zip(counts, p.T, strict=True))
 
 
-def _error(lines: dict[int, events.Floats], possible: Sequence[int], gap: Gap) -> float:
+def _error(lines: dict[int, attribution.Floats], possible: Sequence[int], gap: Gap) -> float:
     """How far the straight line over the gap is from the value in its middle."""
     low, middle, high = (possible[place] for place in (gap[0], sum(gap) // 2, gap[1]))
     share = (middle - low) / (high - low)
@@ -276,7 +276,7 @@ def _error(lines: dict[int, events.Floats], possible: Sequence[int], gap: Gap) -
 
 
 def random_control(
-    curves: tuple[events.ErasureCurves, ...], metrics: Sequence[Mapping[str, float]] | None = None
+    curves: tuple[attribution.ErasureCurves, ...], metrics: Sequence[Mapping[str, float]] | None = None
 ) -> RandomControl:
     """The curves of random orders with their `metrics`, by default those that are read off the curves. A metric may be
     measured for some of the orders only."""
@@ -294,7 +294,7 @@ def postponed_metrics(control: RandomControl) -> tuple[str, ...]:
 def tied_at(scores: tuple[float, ...]) -> tuple[int, ...]:
     """The `PERCENTS` at which the cut falls between equal scores, so that position decides."""
     ordered = sorted(scores, reverse=True)
-    cuts = {percent: events.top_count(len(scores), percent) for percent in events.PERCENTS}
+    cuts = {percent: attribution.top_count(len(scores), percent) for percent in attribution.PERCENTS}
     return tuple(p for p, cut in cuts.items() if cut < len(scores) and ordered[cut - 1] == ordered[cut])
 
 
@@ -304,7 +304,7 @@ def sampling_noise(answers: MaskedPredictor, draws: tuple[tuple[float, ...], ...
     Where sampling noise does not apply, the resolution of the metric.
     """
     units = len(answers.encoding.units)
-    step = float(max(np.diff(events.curve_counts(units)))) / units
+    step = float(max(np.diff(attribution.curve_counts(units)))) / units
     metrics = [metric for metric in METRICS if metric.sampling_noise]
     prefetch(answers, draws[:DRAWS])
     values = [measured(answers, draw, label, metrics) for draw in draws[:DRAWS]]

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from explainers.datasets.example import Evidence
 from explainers.metrics.erasure import Kind, units_of_kind
 from explainers.models.inputs.encoding import Encoding, Unit
-from explainers.results.events import ranking
+from explainers.results.attribution import ranking
 
 Truth = NDArray[np.bool_]  # (units,), true where people marked
 Run = tuple[int, int]  # units first to last (exclusive)

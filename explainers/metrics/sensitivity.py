@@ -11,7 +11,7 @@ import numpy as np
 
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import NO_UNIT, Encoding
-from explainers.results.events import ranking
+from explainers.results.attribution import ranking
 
 REPLACED, SHARE, DRAWS = 5, 0.3, 10
 SHORT = 32  # tokens, which every model reads

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from explainers.results.events import ErasureCurves
+from explainers.results.attribution import ErasureCurves
 
 CurvesAt = Callable[[tuple[int, ...]], ErasureCurves]
 

@@ -1,29 +1,25 @@
-"""The embedded models, readable without torch: their cards, and the tasks that they are trained for.
+"""The cards of the embedded models, readable without torch.
 
 assets/bundles/<name>/card.json   labels, data, splits, seed, command, accuracy, checksum of the weights; where they
                                   apply, "texts" (input names of a pair), "position" (order of display), "architecture"
                                   (package of `explainers.models` that loads the bundle), "pictures" (a multimodal
                                   model), "generated" (its data come from a generator), "generator" (name of an example)
 
-An architecture is a package of `explainers.models`; its modules are imported when they are asked for. Its module
-`tasks`, where it has one, names its tasks.
+An architecture is a package of `explainers.models`; its modules are imported when they are asked for.
 """
 
 import json
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, NotRequired, TypeVar, cast
+from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
-from explainers.datasets.entailment import NO_RULES, ReasonChecker, ReasonTruth, TopicChecker
-from explainers.datasets.example import Example, Splits
 from explainers.errors import ModelUnavailable
 from explainers.installation import ASSETS
 from explainers.models.inputs.requirements import SINGLE_TEXT
@@ -154,108 +150,3 @@ def architecture_module(architecture: str, module: str) -> ModuleType:
 
 def _modules(folder: Path) -> Iterator[str]:
     return (module.name for module in pkgutil.iter_modules([str(folder)]))
-
-
-RecipeType = TypeVar("RecipeType")
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """What `train-model` was given. None stands for the default of the model's recipe."""
-
-    data: Path | None = None
-    out: Path | None = None  # by default the folder of the embedded models
-    resume: bool = False
-    epochs: int | None = None
-    steps: int | None = None
-    rank: int | None = None
-    learning_rate: float | None = None
-    seed: int = 0
-    uniform_masking: bool | None = None
-
-    def recipe(self, recipe_class: type[RecipeType]) -> RecipeType:
-        """The recipe with the hyperparameters given here; those that it does not have are ignored."""
-        names = {field.name for field in fields(recipe_class)}  # type: ignore[arg-type]
-        return recipe_class(
-            **{name: value for name, value in vars(self).items() if name in names and value is not None}
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingData:
-    """What a classifier is trained on, as its card says it."""
-
-    labels: tuple[str, ...]  # in the order of their numbers
-    data: str
-    licence: str
-    split_rule: str  # how the parts are kept disjoint
-    read: Callable[[Path | None], Splits]
-    input_names: tuple[str, ...] = SINGLE_TEXT
-    position: int = 0  # in lists and selections
-    decides: str = ""  # what the model decides, as "whether …"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task(TrainingData):
-    """Data and training of an embedded model, and the examples that stand for it."""
-
-    make: Callable[[TrainingOptions], dict[str, Any]]  # trains, writes the bundle and returns its card
-    example: Callable[[], Example]  # the input of the benchmark
-    multimodal: bool = False
-    reason_source: str = ""  # name of the set of reasons in `data`; empty where the data have none
-    sentences: Callable[[Path | None], Sequence[str]] | None = None  # more sentences than the splits hold
-    generated_example: Callable[[int], Example] | None = None  # by seed; None where the data are not generated
-    more_training: Callable[[int], Sequence[Example]] | None = None  # so many, generated, that `read` does not have
-    check_reason: ReasonChecker | None = None  # None where no rules tell whether a reason is true of its input
-    check_topic: TopicChecker | None = None  # None where no rules tell whether a reason is on the topic of another
-
-    @property
-    def generated(self) -> bool:
-        """Return whether the data come from a generator, so that no files are needed."""
-        return self.generated_example is not None
-
-
-def _collected() -> dict[str, Task]:
-    tasks: dict[str, Task] = {}
-    for architecture in architectures_with("tasks"):
-        tasks |= architecture_module(architecture, "tasks").TASKS
-    return dict(sorted(tasks.items(), key=lambda item: item[1].position))
-
-
-TASKS: dict[str, Task] = _collected()
-
-
-def make_bundle(name: str, options: TrainingOptions) -> dict[str, Any]:
-    """Trains the model `name` and writes its bundle. Returns the card."""
-    if name not in TASKS:
-        raise ModelUnavailable(f"The embedded model {name!r} is not available. Choose one of: {', '.join(TASKS)}.")
-    return TASKS[name].make(options)
-
-
-def task_of(model: str) -> Task | None:
-    """The task of an embedded model, for a changed copy that of the model it was made from; None for other models."""
-    return TASKS.get(model) or TASKS.get(stands_on(model))
-
-
-def generated_example(name: str) -> Example:
-    """The generated example of this name, such as "scene 7". Raises `ValueError` if no generator has the noun."""
-    noun, _, number = name.rpartition(" ")
-    for model in bundle_names():
-        task = TASKS.get(model)
-        if task is not None and task.generated_example is not None and generator_noun(model) == noun:
-            return task.generated_example(int(number))
-    raise ValueError(f"no generator of examples such as {name!r}")
-
-
-def reason_truth(model: str, reason: str, example: Example) -> ReasonTruth:
-    """Return whether the reason is true of the input, by the rules of the model's task if it has any."""
-    task = TASKS.get(model)
-    if task is None or task.check_reason is None:
-        return NO_RULES
-    return task.check_reason(reason, example)
-
-
-def reason_on_topic(model: str, reason: str, references: Sequence[str]) -> bool | None:
-    """Whether the reason is about what one of the true reasons is about; None where the task has no rule for it."""
-    task = TASKS.get(model)
-    return None if task is None or task.check_topic is None else task.check_topic(reason, references)

@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from explainers.datasets.entailment import LABELS as ENTAILMENT
 from explainers.datasets.example import Example
 from explainers.metrics.erasure import MaskedPredictor
-from explainers.models.bundle_cards import BUNDLES, bundle_names, reason_truth
+from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
+from explainers.models.tasks import reason_truth
 from explainers.narrative import content_words, generation, narrator_input, sentences
 from explainers.narrative.narrate import load_narrator
 from explainers.narrative.narrator import Narrator

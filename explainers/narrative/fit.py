@@ -22,7 +22,7 @@ from transformers import PreTrainedModel
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.narrator_specs import narrator_spec
-from explainers.models import bundle_cards, catalog, internals
+from explainers.models import catalog, internals, tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.narrative import narrator_input, pretrained, reason_sources, reconstruction, text_metrics, token_states
 from explainers.narrative.cause import BY_RULES, BY_SIMILARITY, Judge, NarratorTraining, Parts, train
@@ -50,7 +50,7 @@ def judge_of(model: str, examples: Sequence[Example], items: Sequence[NarratorIt
     """Where rules can tell it, the share of right reasons: true of the input, and about what the known reason is about.
     Elsewhere BLEU-4 of the reason against the given ones. Items whose class the model predicts wrongly do not count."""
     known = [reason_of(item.sentences[0]) for item in items if item.right]
-    rules = any(bundle_cards.reason_on_topic(model, reason, [reason]) is not None for reason in known)
+    rules = any(tasks.reason_on_topic(model, reason, [reason]) is not None for reason in known)
 
     def judged(texts: Sequence[str]) -> Mapping[str, float]:
         rows = [row for row in zip(texts, examples, items, strict=False) if row[2].right]
@@ -58,8 +58,8 @@ def judge_of(model: str, examples: Sequence[Example], items: Sequence[NarratorIt
             reasons = [[reason_of(sentence) for sentence in item.sentences] for *_, item in rows]
             return {BY_SIMILARITY: text_metrics.bleu([reason_of(text) for text, _, _ in rows], reasons)["bleu_4"]}
         hits = [
-            bundle_cards.reason_on_topic(model, reason_of(text), [reason_of(sentence) for sentence in item.sentences])
-            and bundle_cards.reason_truth(model, reason_of(text), example).true
+            tasks.reason_on_topic(model, reason_of(text), [reason_of(sentence) for sentence in item.sentences])
+            and tasks.reason_truth(model, reason_of(text), example).true
             for text, example, item in rows
         ]
         return {BY_RULES: sum(map(bool, hits)) / max(len(hits), 1)}

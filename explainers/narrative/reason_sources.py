@@ -10,8 +10,8 @@ from pathlib import Path
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import DataUnavailable
-from explainers.models.bundle_cards import TASKS, Task
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.tasks import TASKS, Task
 
 HELD_OUT = 10  # of a set in one file, one image in so many is for validation and another one for the test
 

@@ -12,7 +12,7 @@ from explainers.models.inputs.encoding import Unit
 from explainers.report.colours import colour, strengths, strongest
 from explainers.report.display_images import DisplayImage, display_image
 from explainers.report.wording import escaped, number, share_line
-from explainers.results.events import Attribution, ranking, top_count
+from explainers.results.attribution import Attribution, ranking, top_count
 
 THICKEST = 4  # pixels
 BLOCK = "white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.9; unicode-bidi: isolate"

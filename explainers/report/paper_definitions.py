@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from explainers.results.events import PERCENTS, ErasureCurves, top_count
+from explainers.results.attribution import PERCENTS, ErasureCurves, top_count
 
 if TYPE_CHECKING:
     from explainers.models.inputs.encoding import Erasure

@@ -29,8 +29,9 @@ from explainers.report.colours import LineStyle, colour, line_of, strengths
 from explainers.report.wording import name_of_units, one_line, plural, share_line, target_name
 
 if TYPE_CHECKING:
+    from explainers.results.attribution import Attribution
     from explainers.results.comparison import Comparison
-    from explainers.results.events import Attribution, MethodResult
+    from explainers.results.events import MethodResult
 
 FONT = FontProperties(family="DejaVu Sans", size=9)  # part of matplotlib
 DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1.5, 1.5))}

@@ -11,8 +11,8 @@ from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.answer import answer_sentences, heading
 from explainers.report.wording import decimals, join_names, name_of_units, one_line, quoted_among, target_name
+from explainers.results.attribution import Attribution, ranking
 from explainers.results.decision import RANDOM_ORDERS
-from explainers.results.events import Attribution, ranking
 
 if TYPE_CHECKING:
     from explainers.methods.registry import MethodSpec

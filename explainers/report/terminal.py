@@ -10,12 +10,13 @@ from explainers.report import wording
 from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.narratives import narrative_lines
 from explainers.report.summary import summary
-from explainers.results.events import ranking
+from explainers.results.attribution import ranking
 
 if TYPE_CHECKING:
     from explainers.models.inputs.encoding import Unit
+    from explainers.results.attribution import Attribution
     from explainers.results.comparison import Comparison
-    from explainers.results.events import Attribution, MethodResult
+    from explainers.results.events import MethodResult
 
 STRONGEST_UNITS = 5
 LONGEST_SENTENCE = 40  # characters of it

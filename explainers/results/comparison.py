@@ -16,10 +16,10 @@ from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.inputs.requirements import display_input_names
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS, Answer
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.events import (
     AblatedInputs,
-    Attribution,
     Duel,
     Event,
     Failure,

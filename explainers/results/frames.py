@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from explainers.results.events import MethodResult, RandomControl, ranking
+from explainers.results.attribution import ranking
+from explainers.results.events import MethodResult, RandomControl
 
 if TYPE_CHECKING:
     from explainers.models.inputs.encoding import Unit

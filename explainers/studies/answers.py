@@ -33,9 +33,10 @@ from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.tables import Table, TableColumn, bounds, command_block
 from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import Attribution, metric_counts, ranking
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision, Settings
-from explainers.results.events import Attribution, MethodResult, metric_counts, ranking
+from explainers.results.events import MethodResult
 
 DOCUMENT, STORED = ASSETS / "docs" / "answers.md", ASSETS / "studies" / "answers"
 

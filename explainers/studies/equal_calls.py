@@ -25,8 +25,8 @@ from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.report.tables import Table, TableColumn, bounds, command_block
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
-from explainers.results.events import Attribution
 from explainers.studies.sampling.measure import sampling_texts
 
 STEPS = (20, 80)  # of fAML: the method's own, and those that take about as many passes as 500 samples

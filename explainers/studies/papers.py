@@ -24,7 +24,7 @@ from explainers.errors import DataUnavailable
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.fit import fit_to
 from explainers.methods.registry import select
-from explainers.models import bundle_cards, catalog
+from explainers.models import bundle_cards, catalog, tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
@@ -219,7 +219,7 @@ def _embedded(name: str, data: Path, _folder: Path, note: Note) -> tuple[FrozenM
     note(f"{name}: reading its data")
     card = json.loads((bundle_cards.BUNDLES / name / bundle_cards.CARD).read_text(encoding="utf-8"))
     about = {"title": card["data"]["name"], "classes": card["labels"], "accuracy": card["accuracy"]}
-    return catalog.load(name, device="cpu"), bundle_cards.TASKS[name].read(data / EMBEDDED[name]), about
+    return catalog.load(name, device="cpu"), tasks.TASKS[name].read(data / EMBEDDED[name]), about
 
 
 def _trained(name: str, data: Path, folder: Path, note: Note) -> tuple[FrozenModel, Splits, dict[str, Any]]:
@@ -249,8 +249,8 @@ def _trained(name: str, data: Path, folder: Path, note: Note) -> tuple[FrozenMod
     return load_bundle(bundle, torch.device("cpu")), splits, about
 
 
-def _training_data(paper_set: PaperSet) -> bundle_cards.TrainingData:
-    return bundle_cards.TrainingData(
+def _training_data(paper_set: PaperSet) -> tasks.TrainingData:
+    return tasks.TrainingData(
         labels=paper_set.labels,
         data=paper_set.source,
         licence=paper_set.licence,

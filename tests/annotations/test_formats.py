@@ -240,12 +240,13 @@ def test_good_rows_are_kept_and_bad_ones_listed_up_to_a_limit() -> None:
     assert imported.problems(49)[-1] == "1 more row was not read."
 
 
-def test_a_table_of_20_000_rows_is_read_within_seconds() -> None:
-    lines = ["id,text,rationale", *(f'{n},"text {n}","[[0, {4 if n % 100 else 99}]]"' for n in range(20_000))]
+@pytest.mark.slow
+def test_a_table_of_100_000_rows_is_read_within_seconds() -> None:
+    lines = ["id,text,rationale", *(f'{n},"text {n}","[[0, {4 if n % 100 else 99}]]"' for n in range(100_000))]
     started = time.monotonic()
     imported = read_table("\n".join(lines).encode(), "a.csv")
-    assert (len(imported.items), len(imported.bad_rows)) == (19_800, 200)
-    assert time.monotonic() - started < 24  # 0.6 of computing; in quadratic time it would be hours
+    assert (len(imported.items), len(imported.bad_rows)) == (99_000, 1_000)
+    assert time.monotonic() - started < 120
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from explainers.models.calls import Meter
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
-from explainers.results.events import Attribution
 from explainers.results.registry import named
 
 pytestmark = pytest.mark.usefixtures("narrow_search")

@@ -26,8 +26,8 @@ from explainers.attribution.mask_samples import (
 from explainers.metrics.erasure import erasure_masks
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
+from explainers.results.attribution import metric_counts
 from explainers.results.decision import RANDOM_ORDERS, SAMPLINGS, SETTLED_BY, UNTIL_SETTLED, Sampling
-from explainers.results.events import metric_counts
 
 
 def names(masks: np.ndarray) -> set[bytes]:

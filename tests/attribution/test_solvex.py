@@ -11,7 +11,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.events import ranking
+from explainers.results.attribution import ranking
 
 TEXT = "film not unwatchable but dull"  # five units: the beam holds every set of one size
 

@@ -225,6 +225,7 @@ def test_what_is_typed_and_not_yet_confirmed_stays_while_the_page_is_redrawn(vis
     text = "A dull plot, to be continued."
     window = visit(model="sst2", text=text)
     box = window.page.get_by_role("textbox", name="Text", exact=True)
+    expect(window.page.get_by_role("button", name="Stop", exact=True).first).to_be_visible()
     box.press("End")
     box.press_sequentially(" And more")
     window.done()
@@ -232,7 +233,7 @@ def test_what_is_typed_and_not_yet_confirmed_stays_while_the_page_is_redrawn(vis
 
 
 def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back(visit: Visit) -> None:
-    window = visit(model="sst2", text="A dull plot that nobody reads to its end.")
+    window = visit(few=False, model="sst2", text="A dull plot that nobody reads to its end.")
     page = window.page
     expect(window.unit("dull")).to_be_visible()
     page.get_by_role("link", name=PAGE, exact=True).click()
@@ -246,7 +247,7 @@ def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back
 @pytest.mark.parametrize("results", [0, 1, 4])
 def test_a_page_link_that_is_pressed_slowly_during_a_run_opens_its_page(visit: Visit, results: int) -> None:
     """Pressed and released in two different states of the page, as by a hand; after so many results."""
-    window = visit(model="sst2", text=f"{SENTENCE} {results}")
+    window = visit(few=False, model="sst2", text=f"{SENTENCE} {results}")
     link = window.page.get_by_role("link", name=PAGE, exact=True)
     expect(link).to_be_visible()
     if results:

@@ -65,11 +65,12 @@ def test_a_table_is_evaluated_and_a_point_is_opened_on_compare(
     started(page, table)
     cancel, resume = (page.get_by_role("button", name=name) for name in ("Cancel", "Resume"))
     expect(cancel).to_be_visible()
-    page.reload()  # the evaluation, whose process is still starting, does not care
+    page.reload()  # the evaluation does not care, neither while its process starts nor while it computes
     press_until(cancel, resume)
     page.evaluate(PLACES)
     page.get_by_role("button", name="Resume").click()
     assert len(page.evaluate("[...window.__places]")) == 1  # or a press on it goes beside it
+    page.reload()
     expect(page.get_by_text("done", exact=True)).to_be_visible()
     for heading in ("Methods", "How often an answer is supported", "Words over the set", "Trust map"):
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()

@@ -136,7 +136,7 @@ def test_a_touch_reads_a_word_and_a_second_one_removes_it(visit: Visit) -> None:
 
 
 def test_a_slow_press_during_a_run_is_not_lost(visit: Visit) -> None:
-    window = visit(model="sst2", text="A wonderful cast that takes its time.")
+    window = visit(few=False, model="sst2", text="A wonderful cast that takes its time.")
     word = window.unit("wonderful")
     expect(word).to_be_visible()
     word.hover()

@@ -14,9 +14,9 @@ from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.inputs.encoding import Encoding, Erasure, Unit
 from explainers.models.target import Target
+from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision, ModelCard, Settings
-from explainers.results.events import Attribution
 
 Scores = tuple[float, ...]
 Masks = np.ndarray  # (B, units), true = kept

@@ -17,9 +17,10 @@ from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import UnitKind
 from explainers.report.summary import summary
+from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.decision import RANDOM_ORDERS, Settings
-from explainers.results.events import Attribution, Failure, MethodResult, OperatorCheck, Postponed
+from explainers.results.events import Failure, MethodResult, OperatorCheck, Postponed
 from tests.counted_budget import CountedBudget
 
 METHODS = ("attention_mean", "gradient_x_input", "occlusion", "lime", "kernel_shap", "random")

@@ -23,9 +23,10 @@ from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.answer import Answer, Null
+from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.decision import RANDOM_ORDERS, Decision, Settings
-from explainers.results.events import Attribution, Duel, DuelSide, MethodResult
+from explainers.results.events import Duel, DuelSide, MethodResult
 
 TEXT = "the film was good a plot not very"
 NAMES = ("lime", "kernel_shap")

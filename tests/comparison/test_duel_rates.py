@@ -13,9 +13,10 @@ from explainers.comparison.duel import duel
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.calls import PredictionCache
 from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.results.attribution import Attribution, ErasureCurves
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision, ModelCard, Settings
-from explainers.results.events import Attribution, ErasureCurves, MethodResult
+from explainers.results.events import MethodResult
 
 NAMES = ("lime", "kernel_shap")
 Effects = np.ndarray
@@ -60,9 +61,9 @@ def measured(units: int, trials: int) -> tuple[float, float, float]:
     return float(np.mean(chance)), float(np.mean(won)), float(np.mean(lost))
 
 
-@pytest.mark.parametrize(("units", "least"), [(10, 0.15), (20, 0.4), (40, 0.45)])
+@pytest.mark.parametrize(("units", "least"), [(10, 0.2), (20, 0.4), (40, 0.55)])
 def test_chance_seldom_wins_and_the_true_order_often_does(units: int, least: float) -> None:
-    chance, won, lost = measured(units, trials=60)
+    chance, won, lost = measured(units, trials=200)
     assert chance <= 0.1
     assert won >= least
     assert lost == 0

@@ -13,9 +13,10 @@ from explainers.methods.registry import select
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.decision import RANDOM_ORDERS, Decision, Settings
-from explainers.results.events import Attribution, MethodResult, OperatorCheck
+from explainers.results.events import MethodResult, OperatorCheck
 
 Compared = Callable[..., Comparison]
 FOUR = (0.5, 0.3, 0.2, 0.0)

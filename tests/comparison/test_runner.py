@@ -21,8 +21,9 @@ from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import METRICS, SEARCHED_ORDERS
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
+from explainers.results.attribution import Attribution
 from explainers.results.decision import RANDOM_ORDERS, SAMPLINGS, Decision, Sampling, Settings
-from explainers.results.events import Attribution, Failure, MethodResult, OperatorCheck, RandomControl
+from explainers.results.events import Failure, MethodResult, OperatorCheck, RandomControl
 
 SETTINGS = Settings(samples=40, steps=5, sampling="captum")  # which draws exactly 40 for five words
 TEXT = "the film was not good"

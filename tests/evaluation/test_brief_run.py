@@ -19,8 +19,8 @@ from explainers.methods.registry import METHODS, method_spec
 from explainers.metrics.faithfulness import metrics_at_percents
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import metric_counts, ranking
 from explainers.results.decision import Settings
-from explainers.results.events import metric_counts, ranking
 
 METHOD_IDS = ("occlusion", "gradient_x_input", "lime", "kernel_shap")
 WORDS = ("good", "bad", "film", "the", "was", "dull", "very", "plot", "not", "but", "long", "fine")

@@ -18,7 +18,7 @@ from explainers.learned.recipes import RECIPES
 from explainers.methods.registry import GROUPS, METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.spec import MetricSpec
-from explainers.models import bundle_cards
+from explainers.models import tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.precision import UsedPrecision
 from explainers.results.decision import Settings
@@ -73,7 +73,7 @@ def test_of_a_models_own_data_a_split_is_taken(monkeypatch: pytest.MonkeyPatch) 
     class Task:
         read = staticmethod(lambda _folder: Splits)
 
-    monkeypatch.setitem(bundle_cards.TASKS, "small", Task)
+    monkeypatch.setitem(tasks.TASKS, "small", Task)
     assert {example.text.split()[0] for example in split_inputs(evaluation_spec(), (), 0)} == {"test"}
     assert {example.text.split()[0] for example in split_inputs(evaluation_spec(split="validation"), (), 0)} == {
         "other"

@@ -20,8 +20,8 @@ from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.evaluation_tables import evaluation_markdown
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision, Settings
-from explainers.results.events import Attribution
 
 TEXTS = tuple(map(Example, ("the film was not good !", "a very dull plot", "", "unwatchable", "bad film , dull plot")))
 CHEAP = ("occlusion", "attention_mean")

@@ -22,8 +22,8 @@ from explainers.evaluation.tournament import (
 )
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Settings
-from explainers.results.events import Attribution
 
 
 @pytest.mark.parametrize(

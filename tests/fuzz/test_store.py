@@ -19,6 +19,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
 from explainers.training.spec import FitSpec
+from tests.fuzz.conftest import FEW, MANY
 
 COMMAND = ("python", "-m", "explainers")
 NAMES = ("one", "two", "three")
@@ -138,7 +139,7 @@ class Trainings:
 
 @pytest.mark.slow
 @given(steps=STEPS)
-@settings(max_examples=max(1, settings.default.max_examples // 10))
+@settings(max_examples=20 if settings.default.max_examples == FEW else MANY // 3)
 def test_trainings_survive_every_order(steps: list[tuple[str, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv(STORE_VARIABLE, folder)

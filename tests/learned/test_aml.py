@@ -22,7 +22,7 @@ from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import word_embedding_table
-from explainers.results.events import Attribution
+from explainers.results.attribution import Attribution
 from explainers.training.artifacts import find_artifact
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot")

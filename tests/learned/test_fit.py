@@ -25,7 +25,7 @@ from explainers.learned.fit import make, read_examples, recipe_for, run_folder
 from explainers.learned.fitting_loop import LearnedTraining, explained
 from explainers.learned.recipes import RECIPES, SHIPPED, LearnedAttribution, load_trained
 from explainers.methods.registry import METHODS
-from explainers.models import bundle_cards
+from explainers.models import tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
 from explainers.training.loop import LOG
@@ -144,7 +144,7 @@ def test_of_a_models_own_data_the_labels_are_dropped(monkeypatch: pytest.MonkeyP
     class Task:
         read = staticmethod(lambda _folder: Splits)
 
-    monkeypatch.setitem(bundle_cards.TASKS, "small", Task)
+    monkeypatch.setitem(tasks.TASKS, "small", Task)
     learned_from, validation = read_examples("small", tmp_path, 0)
     assert [len(learned_from), len(validation)] == [300, 200]
     assert {example.label for example in (*learned_from, *validation)} == {None}

@@ -12,7 +12,7 @@ from explainers.errors import DataUnavailable
 from explainers.learned import fit
 from explainers.learned.fit import read_examples
 from explainers.learned.recipes import SHIPPED
-from explainers.models import bundle_cards
+from explainers.models import tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.training.spec import FitSpec
 
@@ -50,7 +50,7 @@ def test_a_set_that_was_named_is_never_passed_over(
     class Task:
         read = staticmethod(lambda _folder: pytest.fail("the model's own data were read"))
 
-    monkeypatch.setitem(bundle_cards.TASKS, "small", Task)
+    monkeypatch.setitem(tasks.TASKS, "small", Task)
     _, files = esnlive(20)
     with pytest.raises(DataUnavailable, match="Give the annotation file of esnlive with --data"):
         read_examples("small", None, 0, files)

@@ -104,8 +104,8 @@ def test_a_training_finds_the_latents_up_to_a_linear_map(kind: Kind) -> None:
 
 @pytest.mark.slow
 def test_only_the_prior_that_reads_a_finds_the_latents_of_the_segments_themselves() -> None:
-    with_a, without = (measured("segments", kind, 0, epochs=12) for kind in ("CIEM", "VAE"))
-    assert with_a.one_to_one > without.one_to_one + 0.05  # after 10 epochs 0.13 and, with another seed, 0.10
+    with_a, without = (measured("segments", kind, 0, epochs=25) for kind in ("CIEM", "VAE"))
+    assert with_a.one_to_one > without.one_to_one + 0.15
     assert without.linear > 0.9
 
 

@@ -11,7 +11,7 @@ from explainers.metrics.chance import EXACT_UP_TO, FEWEST_UNITS, evidence, exact
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import all_metrics
 from explainers.results.answer import LEVEL, Null
-from explainers.results.events import metric_counts
+from explainers.results.attribution import metric_counts
 
 
 class Table:

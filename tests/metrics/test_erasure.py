@@ -7,7 +7,7 @@ from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.results.events import ErasureCurves, curve_counts, top_count
+from explainers.results.attribution import ErasureCurves, curve_counts, top_count
 
 Build = Callable[..., FrozenModel]
 

@@ -23,7 +23,7 @@ from explainers.metrics.faithfulness import (
 )
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.events import ErasureCurves
+from explainers.results.attribution import ErasureCurves
 
 
 def curves(removed: list[float], kept: list[float], label: int = 1) -> ErasureCurves:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from explainers.report.paper_definitions import PUBLISHED, PublishedMetric
-from explainers.results.events import ErasureCurves
+from explainers.results.attribution import ErasureCurves
 
 BY_ID = {metric.id: metric for metric in PUBLISHED}
 UNITS = 12

@@ -17,7 +17,7 @@ from explainers.metrics.faithfulness import (
 )
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.events import curve_counts, first_counts, metric_counts
+from explainers.results.attribution import curve_counts, first_counts, metric_counts
 
 Build = Callable[..., FrozenModel]
 WORDS = [f"w{number}" for number in range(40)]

@@ -19,9 +19,9 @@ from explainers.errors import ExplanationError
 from explainers.learned.fit import fit_to
 from explainers.methods.registry import METHODS
 from explainers.models.batching import TOO_LITTLE_MEMORY
-from explainers.models.bundle_cards import TASKS
 from explainers.models.catalog import load, resolve_device
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.tasks import TASKS
 from explainers.results.comparison import Comparison
 from explainers.studies.speed.sizes import ModelSize, random_model, text_of
 from explainers.training.spec import FitSpec

@@ -1,4 +1,4 @@
-"""In which precision is learned."""
+"""In which precision is learned, and which weights: LoRA."""
 
 from copy import deepcopy
 

@@ -19,7 +19,7 @@ from explainers.models.in_memory import wrap
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.precision import Precision, check_bfloat16, checked_precision, leading_units
 from explainers.report.terminal import comparison_lines
-from explainers.results.events import ranking
+from explainers.results.attribution import ranking
 
 TEXT = "the good film was not bad"
 Answers = Callable[[Precision, np.ndarray, Erasure], np.ndarray]

@@ -19,8 +19,8 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.in_memory import wrap
 from explainers.models.inputs.encoding import ERASURES, MOST_WINDOWS, Encoding, Erasure, UnitKind
 from explainers.models.inputs.padded_batch import pad_batch
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Settings
-from explainers.results.events import Attribution
 from explainers.studies.architectures import tokenizer_of
 from tests.models.test_decoder import KINDS, network_of
 

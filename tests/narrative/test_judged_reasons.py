@@ -14,8 +14,8 @@ from explainers.errors import ModelUnavailable
 from explainers.evaluation import narrator_runs
 from explainers.evaluation.narrator_runs import NarratorEvaluation, evaluate_narrators
 from explainers.evaluation.narrator_weights import NarratorEvaluationSpec
-from explainers.models.bundle_cards import TASKS
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.tasks import TASKS
 from explainers.report.narrator_overview import judged_reasons
 
 Measured = Callable[..., NarratorEvaluation]

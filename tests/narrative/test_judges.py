@@ -3,7 +3,7 @@ import torch
 
 from explainers.datasets import entailment
 from explainers.datasets.example import Example
-from explainers.models.bundle_cards import generated_example
+from explainers.models.tasks import generated_example
 from explainers.narrative.fit import judge_of
 from explainers.narrative.sentences import NarratorItem, sentence
 

@@ -65,7 +65,7 @@ def test_its_command_makes_this_recipe_on_this_model(as_typed: Callable[[Sequenc
 
 @pytest.mark.parametrize("method", SHIPPED)
 def test_on_pairs_that_nobody_has_seen_it_states_the_models_class(nli: FrozenModel, method: str) -> None:
-    if method not in runnable_narrators("nli", nli.version):
+    if method.endswith("_smollm2") and method not in runnable_narrators("nli", nli.version):
         pytest.skip("SmolLM2 is not in the store")
     _, narrator = load_narrator(nli, method)
     pairs = json.loads((ROOT / "assets" / "pairs" / "nli.json").read_text(encoding="utf-8"))

@@ -23,9 +23,9 @@ from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import catalog
-from explainers.models.bundle_cards import generated_example
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
+from explainers.models.tasks import generated_example
 from explainers.narrative import narrate
 from explainers.narrative.counterfactual import ChangingExchange
 from explainers.narrative.interchange import linear_layers

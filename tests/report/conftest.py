@@ -15,9 +15,10 @@ from explainers.metrics.faithfulness import METRICS, all_metrics
 from explainers.models.calls import PredictionCache
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.inputs.words import word_spans
+from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision, ModelCard, Settings
-from explainers.results.events import Attribution, Failure, MethodResult
+from explainers.results.events import Failure, MethodResult
 
 Compared = Callable[..., Comparison]
 

@@ -9,7 +9,7 @@ import pytest
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.report.heatmap import heatmap, legend
 from explainers.report.wording import visible
-from explainers.results.events import Attribution
+from explainers.results.attribution import Attribution
 
 STYLE = re.compile(
     r"background-color: rgba\(\d+, \d+, \d+, [01]\.\d{3}\); border-radius: 3px; padding-bottom: 1px; "

@@ -15,9 +15,9 @@ from explainers.report.document import document
 from explainers.report.metric_rows import metric_rows
 from explainers.report.tables import csv_metrics, metrics_frame
 from explainers.report.terminal import comparison_lines
+from explainers.results.attribution import ErasureCurves
 from explainers.results.comparison import Comparison
 from explainers.results.decision import RANDOM_ORDERS
-from explainers.results.events import ErasureCurves
 
 Compared = Callable[..., Comparison]
 RIGHT, WRONG = (1.0, *(0.0,) * 9), (-1.0, *(0.0,) * 8, 1.0)

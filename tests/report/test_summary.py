@@ -15,9 +15,10 @@ from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.target import Target
 from explainers.report.summary import agreement_sentence, first_choice, summary
 from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import Attribution, ErasureCurves
 from explainers.results.comparison import Comparison
 from explainers.results.decision import RANDOM_ORDERS, Decision, ModelCard, Settings
-from explainers.results.events import Attribution, ErasureCurves, MethodResult
+from explainers.results.events import MethodResult
 
 FIVE = ("a", "wonderful", "film", "a", "treat")
 FIRST, SECOND, THIRD, FOURTH = ((0.0,) * at + (1.0,) + (0.0,) * (4 - at) for at in range(4))

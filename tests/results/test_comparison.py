@@ -7,13 +7,12 @@ from typing import Any, cast
 import numpy as np
 
 from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.results.attribution import Attribution, ErasureCurves
 from explainers.results.comparison import Comparison
 from explainers.results.events import (
     AblatedInputs,
-    Attribution,
     Duel,
     DuelSide,
-    ErasureCurves,
     Event,
     Failure,
     MethodResult,

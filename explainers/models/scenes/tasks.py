@@ -7,8 +7,8 @@ from typing import Any
 from explainers.datasets.entailment import LABELS, ReasonTruth
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.scenes.generator import generate_items
-from explainers.models.bundle_cards import Task, TrainingOptions
 from explainers.models.scenes.recipe import SceneModelRecipe
+from explainers.models.tasks import Task, TrainingOptions
 
 
 def _read(folder: Path | None) -> Splits:

@@ -5,7 +5,7 @@ from typing import Any
 
 from explainers.datasets import entailment, text_sets
 from explainers.datasets.example import Example
-from explainers.models.bundle_cards import Task, TrainingOptions
+from explainers.models.tasks import Task, TrainingOptions
 from explainers.models.text.recipe import TextModelRecipe
 
 SENTENCE = Example(

@@ -26,7 +26,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from explainers.datasets.example import Example, Splits
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.models import bundle_cards, optimisation
+from explainers.models import bundle_cards, optimisation, tasks
 from explainers.models.text import base_weights, bundle
 from explainers.models.text.base_weights import HUB_ID as BASE_ID
 from explainers.models.text.base_weights import SHA256 as BASE_SHA256
@@ -236,7 +236,7 @@ FINISHED = "finished"  # a file in the run's folder, present once the training i
 
 def make_text_bundle(
     name: str,
-    task: bundle_cards.TrainingData,
+    task: tasks.TrainingData,
     data: Path | None,
     recipe: TextModelRecipe,
     out: Path | None,
@@ -282,9 +282,7 @@ def command(name: str, recipe: TextModelRecipe) -> str:
     )
 
 
-def _card(
-    name: str, task: bundle_cards.TrainingData, splits: Splits, recipe: TextModelRecipe, folder: Path
-) -> dict[str, Any]:
+def _card(name: str, task: tasks.TrainingData, splits: Splits, recipe: TextModelRecipe, folder: Path) -> dict[str, Any]:
     return {
         "name": name,
         "position": task.position,

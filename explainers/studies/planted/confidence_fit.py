@@ -21,7 +21,7 @@ from explainers.comparison.answer import BASE_RATE, PREDICTORS, REGRESSION
 from explainers.comparison.consensus import agreement
 from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Interval, mean_interval, wilson
-from explainers.results.events import top_count
+from explainers.results.attribution import top_count
 from explainers.studies.planted.measure import Row, compared_methods
 from explainers.studies.planted.truth import Floats, consensus, precision
 

@@ -32,8 +32,8 @@ from explainers.models import calls, internals
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure
 from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import metric_counts
 from explainers.results.decision import Settings
-from explainers.results.events import metric_counts
 from explainers.studies.planted.shortcuts import Planted
 
 Row = dict[str, Any]

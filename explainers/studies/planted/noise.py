@@ -23,7 +23,7 @@ from explainers.metrics import bootstrap, erasure
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.results.answer import CONSENSUS
-from explainers.results.events import PERCENTS, metric_counts, top_count
+from explainers.results.attribution import PERCENTS, metric_counts, top_count
 from explainers.studies.planted.truth import CONTROLS
 from explainers.studies.sampling.measure import Floats, Game, GameModel
 

@@ -36,7 +36,7 @@ from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.chance import fixed_sequence
 from explainers.results.answer import CONSENSUS, Null
-from explainers.results.events import PERCENTS, top_count
+from explainers.results.attribution import PERCENTS, top_count
 from explainers.studies.planted.measure import DRAWS, SHARES, UNIT_OF_P, Row, inner_counts
 
 Floats = NDArray[np.float64]

@@ -23,7 +23,7 @@ from explainers.annotations.records import READ_QUESTIONS
 from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
 from explainers.metrics.bootstrap import wilson
-from explainers.models.bundle_cards import reason_truth, task_of
+from explainers.models.tasks import reason_truth, task_of
 from explainers.narrative.sentences import reason_of
 from explainers.report.tables import Table, TableColumn, csv_text
 from explainers.training.artifacts import find_artifact

@@ -27,8 +27,9 @@ from explainers.methods.registry import MethodSpec, method_spec
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure, Unit
+from explainers.results.attribution import Attribution
 from explainers.results.decision import SETTLED_BY, UNTIL_SETTLED, Decision, Sampling
-from explainers.results.events import Attribution, Event, MethodResult, OperatorCheck, RandomControl
+from explainers.results.events import Event, MethodResult, OperatorCheck, RandomControl
 
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]

@@ -31,7 +31,7 @@ from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.registry import default_methods, select
-from explainers.models import batching, bundle_cards, calls, catalog
+from explainers.models import batching, calls, catalog, tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT
 from explainers.results.decision import Decision, Settings
@@ -191,7 +191,7 @@ def example_for(model: FrozenModel) -> Example:
     pair = len(model.input_names) == 2 and not model.multimodal
     kind = (model.multimodal, pair)
     return next(
-        task.example() for task in bundle_cards.TASKS.values() if (task.multimodal, len(task.input_names) == 2) == kind
+        task.example() for task in tasks.TASKS.values() if (task.multimodal, len(task.input_names) == 2) == kind
     )
 
 

@@ -69,7 +69,7 @@ def test_files_without_data_are_refused() -> None:
         read_items({"red.png": png()})
 
 
-def test_a_project_needs_data_and_not_too_many(annotation_store: Store) -> None:
+def test_a_project_needs_data_and_not_too_many(annotation_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = ProjectSpec("Films", "small")
     with pytest.raises(ExplanationError, match="no data"):
         projects.create(annotation_store, spec, (), ANYBODY)
@@ -77,6 +77,8 @@ def test_a_project_needs_data_and_not_too_many(annotation_store: Store) -> None:
     with pytest.raises(ExplanationError, match="at most 100,000 items"):
         projects.create(annotation_store, spec, [one] * (MOST_ITEMS + 1), ANYBODY)
     assert projects.projects(annotation_store, ANYBODY) == []
+    monkeypatch.setattr(projects, "MOST_ITEMS", 20)
+    assert projects.create(annotation_store, spec, [one] * 20, ANYBODY).items == 20
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,9 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import MOST_WINDOWS
 from explainers.report.wording import visible
 from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision, Settings
-from explainers.results.events import Attribution, Failure
+from explainers.results.events import Failure
 
 Ran = Callable[..., Run]
 Ask = Callable[..., Request]

@@ -6,7 +6,7 @@ import pytest
 
 from explainers.datasets.scenes.generator import generate_items
 from explainers.datasets.scenes.reason_checker import on_topic
-from explainers.models.bundle_cards import reason_on_topic
+from explainers.models.tasks import reason_on_topic
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from explainers.models.catalog import fingerprint, load
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure
 from explainers.models.multimodal.blending import Grid, Superpixels
 from explainers.models.multimodal.model import MultimodalModel
-from explainers.results.events import Attribution
+from explainers.results.attribution import Attribution
 
 pytestmark = pytest.mark.usefixtures("narrow_search")
 TEXT = "is the cat red ?"  # 5 words

@@ -23,7 +23,7 @@ from explainers.models.catalog import load
 from explainers.models.internals import forward_with_soft_mask
 from explainers.models.multimodal.blending import Grid
 from explainers.models.multimodal.model import MultimodalModel
-from explainers.results.events import ranking
+from explainers.results.attribution import ranking
 
 OTHERS = ("is", "the", "red", "a", "box", "on", "top", "of")
 CELL, SIDE = 8, 32
@@ -119,7 +119,7 @@ def places(folder: Path, runs: Path, name: str, method: str, settings: dict[str,
 @pytest.mark.parametrize(("name", "method"), SETTINGS)
 def test_what_is_planted_comes_first(folders: dict[str, Path], tmp_path: Path, name: str, method: str) -> None:
     found = places(folders[name], tmp_path, name, method, SETTINGS[name, method])
-    assert sum(place == 1 for place, _ in found) >= 10  # of 30; by chance about 2; at least 16 with either of two seeds
+    assert sum(place == 1 for place, _ in found) >= 14  # of 30; by chance about 2; at least 16 with two seeds
 
 
 @pytest.mark.slow

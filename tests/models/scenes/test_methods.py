@@ -22,7 +22,7 @@ from explainers.models.catalog import fingerprint
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.scenes.model import SceneModel
-from explainers.results.events import Attribution
+from explainers.results.attribution import Attribution
 from explainers.training.artifacts import own_folder
 from explainers.training.spec import FitSpec
 

@@ -92,7 +92,9 @@ def test_the_loss_falls(tokenizer: Tokenizer, samples: list[SceneSample], tmp_pa
     training = SceneTraining(tokenizer, 3, recipe, tmp_path)
     batches = Curriculum(ROWS, tokenizer, recipe).batches(samples, 0)
     result = torch.stack([training.step(batches) for _ in range(45)])
-    assert (result[-2:].mean(0) < 0.97 * result[0]).all()  # of each of the seven; but for one, by more than a third
+    fallen = (result[-2:].mean(0) / result[0]).sort().values  # of each of the seven
+    assert (fallen[:6] < 0.7).all()
+    assert fallen[6] < 0.97  # the slow one
 
 
 def test_a_step_counts_every_sample_once_in_however_many_batches(

@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.text_sets import read_sst2
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.models.bundle_cards import TASKS, Task, TrainingOptions, make_bundle
 from explainers.models.optimisation import accuracy
+from explainers.models.tasks import TASKS, Task, TrainingOptions, make_bundle
 from explainers.models.text import base_weights, bundle, training
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe

@@ -15,8 +15,8 @@ from explainers.methods.registry import Method, method_spec
 from explainers.metrics import erasure, faithfulness
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision, Settings
-from explainers.results.events import Attribution
 from explainers.studies.peers import packages
 
 PERTURBING = ("lime", "kernel_shap", "occlusion")

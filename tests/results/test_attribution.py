@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.events import Attribution, floats, ranking
+from explainers.results.attribution import Attribution, floats, ranking
 
 
 @pytest.mark.parametrize("scores", [(), (1.0,), (1.0, 2.0, 3.0)])
