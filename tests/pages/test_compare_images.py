@@ -38,7 +38,7 @@ def file(kind: str = "PNG", size: tuple[int, int] = (400, 100)) -> bytes:
 
 @pytest.fixture
 def scenes(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The page with the multimodal model, at rest; what other operators say is nothing of images alone."""
+    """The page with the multimodal model, at rest; without the checks under other operators, as with texts."""
     monkeypatch.setattr(runner, "run_operator_checks", lambda *_args: ())
     return opened(model="scenes", **FEW).settle()
 

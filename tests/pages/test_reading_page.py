@@ -142,10 +142,8 @@ def computes(state: LiveExample | None) -> bool:
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_engine")
 def test_every_step_that_computes_comes_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the models: nothing fails, every bet has an answer, and every reversed order its row.
-
-    What other operators say takes most of the time, and no step speaks of it.
-    """
+    """With the models: nothing fails, and every bet has an answer. Without the checks under other operators, which take
+    most of the time: no step shows them."""
     monkeypatch.setattr(runner, "run_operator_checks", lambda *_args: ())
 
     def settle(page: Reading) -> None:
