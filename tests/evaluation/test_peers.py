@@ -289,7 +289,7 @@ def processes(pooled: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Callable[
     monkeypatch.setattr(table, "load", lambda _name, **_options: pooled)
     monkeypatch.setattr(crosslight_runs, "load", lambda _name, **_options: pooled)
     for counts in ("COUNTS", "GROUP_COUNTS"):
-        monkeypatch.setattr(crosslight_runs, counts, (20, 30))
+        monkeypatch.setattr(crosslight_runs.packages, counts, (20, 30))
     monkeypatch.setattr(crosslight_runs, "Settings", partial(Settings, samples=20))
     monkeypatch.setattr(sampling, "SENTENCES", SENTENCES)
     monkeypatch.setattr(measure, "UNITS", (5,))

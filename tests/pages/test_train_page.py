@@ -120,7 +120,6 @@ def test_a_bad_setting_is_reported_before_a_training_starts(train: Train) -> Non
 
 def test_a_model_that_may_not_be_read_is_reported(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = SimpleNamespace(  # AppTest can only choose what is in the list
-        task_of=models.bundle_cards.task_of,
         bundle_names=lambda: ("/",),
         read_card=lambda _folder: {"labels": [], "sha256": "1"},
         input_names_of=models.bundle_cards.input_names_of,
