@@ -270,7 +270,7 @@ def duel_sentence(comparison: "Comparison", duel: Duel) -> str:
 
 
 def _flips(comparison: "Comparison", duel: Duel, side: DuelSide) -> bool:
-    """Whether another class is certainly likelier without the side's units: one has at least the mean of the rest."""
+    """Return whether another class is certainly likelier without the side's units: one has at least the rest's mean."""
     others = len(comparison.decision.card.labels) - 1
     return comparison.explains_predicted and side.removed < (1 - side.removed) / others
 

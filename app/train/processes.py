@@ -240,7 +240,7 @@ class Supervisor:
 
 
 def _claim(session: Session, job: Job) -> bool:
-    """Whether this app may start the job: not if another app on the same store was quicker, or has started one."""
+    """Return whether this app may start the job: another app on the same store was not quicker and has started none."""
     other = aliased(Job)
     running = select(func.count()).select_from(other).where(other.status == "running").scalar_subquery()
     claim = update(Job).where(Job.id == job.id, Job.status == "waiting", running < AT_ONCE)

@@ -106,7 +106,7 @@ def _problems(submitted: SubmittedTexts) -> None:
 
 
 def from_images(files: Sequence[tuple[str, bytes]], input_names: tuple[str, ...]) -> SubmittedTexts:
-    """Of files by their names, one of which is the table."""
+    """Return the texts of uploaded files, one of which is the table that names the images."""
     if not files:
         return SubmittedTexts(problem=NO_IMAGES)
     named = [(name, content) for name, content in files if tables.is_table(name)]

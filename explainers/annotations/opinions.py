@@ -30,7 +30,7 @@ FEW_METHODS = "No item has two methods with both a preference and a metric that 
 
 @dataclass(frozen=True)
 class ReasonShares:
-    """By question and `HOLDS` the share of a writer's sentences with yes, each sentence with the mean of its readers.
+    """The share of a writer's sentences with yes, by question and for `HOLDS`; a sentence is the mean of its readers.
 
     `writer` is "" for sentences of unknown writers. Intervals are Wilson's, over sentences.
     """

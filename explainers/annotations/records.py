@@ -163,7 +163,7 @@ class ReadReason:
 
     @property
     def judgements(self) -> dict[str, Judgement]:
-        """By question."""
+        """The answer to every question, by the question's name."""
         return {question: getattr(self, question) for question in READ_QUESTIONS}
 
     @property

@@ -110,7 +110,7 @@ def layer_norm(
 
 
 def _depends(value: object) -> bool:
-    """Whether it depends on what is differentiated, and its rows are pairs."""
+    """Return whether it depends on what is differentiated, and its rows are pairs."""
     return isinstance(value, Tensor) and value.requires_grad and value.dim() > 0 and len(value) % 2 == 0
 
 

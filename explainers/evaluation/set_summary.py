@@ -138,7 +138,7 @@ def mean_curves(methods: pd.DataFrame) -> list[MeanCurves]:
 
 
 def _mean_of_columns(values: Floats) -> tuple[Interval, ...]:
-    """Of values (inputs, shares)."""
+    """Return the mean and interval of every column of `values`, (inputs, shares), that is defined."""
     means = [mean_over_inputs(column) for column in values.T]
     return tuple(mean for mean in means if mean is not None)
 

@@ -205,14 +205,14 @@ class FitPace:
     judging: float  # scores and metrics
 
     def seconds(self, recipe: Recipe, texts: int, validation: int, seeds: int = 1) -> float:
-        """Of a fit to so many texts, judged on so many others, with so many seeds."""
+        """Return the seconds of a fit to so many texts, judged on so many others, with so many seeds."""
         kept = min(texts, ROOM / self.kept) if self.kept else 0.0
         again = self.keeping * (kept + (texts - kept) * recipe.epochs)
         training = self.learning * texts * recipe.epochs + again + self.validations(recipe, texts, validation)
         return self.predicting * (texts + validation) + training * seeds
 
     def validations(self, recipe: Recipe, learned: int, texts: int) -> float:
-        """Of all validations, on so many texts, of one training that learns from others, and once of random orders."""
+        """Return the seconds of all validations of a training, and one of random orders, on so many texts."""
         batches = math.ceil(learned / recipe.batch)
         return self.judging * texts * (recipe.epochs * min(recipe.validations, batches) + 1)
 

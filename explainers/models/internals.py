@@ -91,7 +91,7 @@ def hidden_size(model: FrozenModel) -> int:
 
 
 def word_embedding_size(model: FrozenModel) -> int:
-    """Of a token's embedding: smaller than d in ELECTRA, ALBERT and MobileBERT."""
+    """Return the size of a token's embedding, which is smaller than d in ELECTRA, ALBERT and MobileBERT."""
     return int(cast(Tensor, word_embedding_table(model).weight).shape[1])
 
 

@@ -233,7 +233,7 @@ NOTE = (
 
 
 def checks_of(comparison: "Comparison", narrative: "Narrative") -> tuple[CheckLine, ...]:
-    """Whether the sentence names the model's class, whether it is true of the input, and whether the model uses it."""
+    """Return whether the sentence names the model's class, is true of the input, and is used by the model."""
     check = comparison.narrative_check(narrative.method)
     return check_lines(narrative, check, comparison.predicted, comparison.decision.card.labels)
 
@@ -260,7 +260,7 @@ def best_sentence(comparison: "Comparison") -> str:
 
 
 def chances_of(comparison: "Comparison") -> dict[str, float]:
-    """By narrator, how likely the reason of its sentence holds, where that is known."""
+    """Return by narrator how likely the reason of its sentence holds, where that is known."""
     return {check.method: check.chance for check in comparison.narrative_checks if check.chance is not None}
 
 

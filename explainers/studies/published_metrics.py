@@ -24,8 +24,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class PublishedValues:
-    """By method and control a value per metric for each input, in the same order for all; or the reason for a failure
-    on one of them."""
+    """A value per metric and input for every method and control, the inputs in the same order; or why one failed."""
 
     values: dict[str, list[dict[str, float]]]
     reasons: dict[str, str]
@@ -35,8 +34,8 @@ class PublishedValues:
         return [_row(method, mine, self.reasons.get(method, "")) for method, mine in self.values.items()]
 
     def gains(self, method: str) -> dict[str, dict[str, bootstrap.Interval]]:
-        """By other method and metric, the paired difference of `method` to it over the inputs, positive where `method`
-        is better; without those that failed on an input."""
+        """Return by other method and metric the paired difference of `method` to it, positive where `method` is better;
+        without those that failed on an input."""
         mine = self.values[method]
         better = {metric.id: 1 if metric.higher_is_better else -1 for metric in paper_definitions.PUBLISHED}
         return {

@@ -72,7 +72,7 @@ def serve_in_forks(answer: Callable[[dict[str, Any]], dict[str, Any]], memory: i
 
 
 def _is_whole(text: str) -> bool:
-    """Whether it is one line with a JSON object."""
+    """Return whether it is one line with a JSON object."""
     try:
         return text.endswith("\n") and text.count("\n") == 1 and isinstance(json.loads(text), dict)
     except ValueError:

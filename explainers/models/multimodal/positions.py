@@ -49,7 +49,7 @@ class Layout:
 
 
 def layout(order: Sequence[Block], words: int, patches: int) -> Layout:
-    """Of a sequence with so many words and patches."""
+    """Return where the blocks of a sequence with so many words and patches lie."""
     places, others, at = {"words": slice(0, 0), "patches": slice(0, 0)}, [], 0
     for block in order:
         size = {"words": words, "patches": patches, "other": 1}[block]
@@ -145,7 +145,7 @@ class Positions:
 
 
 def positions(streams: Sequence[Stream], batch: UnitBatch, rows: Sequence[int], grid: Size) -> Positions:
-    """Of some rows of a batch, which have one grid of own patches; the model pads their texts to one length."""
+    """Return the positions in some rows of a batch, which have one grid of own patches and texts of one length."""
     sizes = max(len(batch.encodings[row].ids) for row in rows), grid[0] * grid[1]
     own = layout(own_order(streams), *sizes)
     ends = list(accumulate((layout(stream.order, *sizes).length for stream in streams), initial=0))

@@ -204,7 +204,7 @@ def prompt_examples(template: str) -> tuple[PromptExample, ...]:
 
 
 def has_examples(template: str) -> bool:
-    """Whether a template has examples that can be told apart."""
+    """Return whether a template has examples that can be told apart."""
     try:
         return bool(prompt_examples(template))
     except ExplanationError:

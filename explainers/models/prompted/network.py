@@ -129,7 +129,7 @@ class WholeWords(ClassWords):
         )
 
     def _states(self, ids: Tensor | None, embeds: Tensor | None, attention: Tensor | None) -> Tensor:
-        """Of the rows of `with_words`, (B·R, L + K, d). Hooks on the embeddings see the texts alone."""
+        """Return the states of the rows of `with_words`, (B·R, L + K, d). Hooks on the embeddings see texts alone."""
         rows, seen = self.with_words(self.decoder.embedded(ids, embeds), attention)
         output = self.decoder.network(inputs_embeds=rows, attention_mask=seen, use_cache=False)
         return cast(Tensor, output.last_hidden_state)
@@ -151,7 +151,7 @@ class WholeWords(ClassWords):
 
 
 def _begins(one: Word, other: Word) -> bool:
-    """Whether `other` goes on after `one`."""
+    """Return whether `other` begins with `one` and is longer."""
     return len(one) < len(other) and other[: len(one)] == one
 
 

@@ -121,7 +121,7 @@ def _both(some: Sequence[Total], whole: Total, lime: Total, shap: Total) -> list
 
 
 def as_good(lime: Total, shap: Total, their_lime: Total, their_shap: Total) -> bool:
-    """Whether the Shapley values' error is not larger, and what LIME's scores show in the metrics not visibly worse.
+    """Return whether our Shapley values have no larger error, and our LIME is not visibly worse in the metrics.
 
     Where no exact values are known, the metrics decide for both.
     """

@@ -244,7 +244,7 @@ def comparison(model: FrozenModel, decision: Decision, limit: float = math.inf) 
 
 
 def fit_times(file: Path, threads: int) -> dict[str, Any]:
-    """By method, with its usual settings: seconds of a step, and minutes of a fit to 1,000 texts as in the file, the
+    """Return by method, with its usual settings, seconds of a step and minutes of a fit to 1,000 texts of the file, the
     held-out ones among them, of which validations take a part. The weights are random."""
     if threads:
         torch.set_num_threads(threads)
