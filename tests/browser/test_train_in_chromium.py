@@ -83,7 +83,8 @@ def test_a_method_is_trained_cancelled_and_appears_on_the_compare_page(
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     assert list(store_of_its_own.glob("learned/*/aml-short.safetensors"))
 
-    page.get_by_role("link", name="Compare with the other methods").click()
+    compare = settled(page).get_by_role("link", name="Compare with the other methods")
+    press_until(compare, page.locator(".crosslight-sheet .text").first)
     expect(page.locator('.row[data-status="done"]').filter(has_text="AML (short)")).to_have_count(1)
     assert page.evaluate("window.__xss") is None
 
