@@ -254,12 +254,12 @@ def _bars(shown: Run, answer: Answer | None) -> str:
         bars = [_bar("", "…", None, "")] * 3
     else:
         comparison = shown.comparison()
-        label, units = target_name(comparison.decision, 24), plural(name_of_units(comparison.decision))
+        label, nouns = target_name(comparison.decision, 24), plural(name_of_units(comparison.decision))
         full = comparison.probability
-        whole = f"all other {units}" if comparison.removed else f"all {units}"
+        whole = f"all other {nouns}" if comparison.removed else f"all {nouns}"
         bars = [_bar("", f"{label}, {whole}", full, f"p({label}) of the input")]
         if answer is None or answer.status == "pending":
-            bars += [_bar("", f"without the decisive {units}", None, ""), _bar("", f"without random {units}", None, "")]
+            bars += [_bar("", f"without the decisive {nouns}", None, ""), _bar("", f"without random {nouns}", None, "")]
         elif answer.marked and answer.effect is not None:
             bars += _effect_bars(comparison, answer, answer.effect)
     return f'<div class="answer-bars">{"".join(bars)}</div>'

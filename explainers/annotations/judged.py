@@ -1,9 +1,7 @@
 """What several people decided about the same items, as numbers that can be compared.
 
-Character spans to the units of a text, and back.
-
-A span marks every unit of which it covers at least one character, so that half a word marks the word. Back,
-neighbouring units become one span, with the spaces between them.
+Marks are compared by unit: a span marks every unit of which it covers at least one character, so that half a word marks
+the word. Back, neighbouring units become one span, with the spaces between them.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -123,8 +123,8 @@ class Cimi:
     def terms(
         self, module: nn.Module, model: FrozenModel, batch: batches.Batch, generator: torch.Generator
     ) -> dict[str, Tensor]:
-        inputs, rows, internals = batch.inputs, batch.inputs.rows, batch.internals_of(model)
-        v, states = internals.hidden[0], internals.hidden[-1]  # (B, L, d) each
+        inputs, rows, passed = batch.inputs, batch.inputs.rows, batch.internals_of(model)
+        v, states = passed.hidden[0], passed.hidden[-1]  # (B, L, d) each
         logits = self._decoded(module, model, v, states)  # (B, L, 2)
         mask = self._units(inputs, logits)  # (B, U)
         shift = int(torch.randint(1, rows, (), generator=generator)) if rows > 1 else 0
@@ -141,8 +141,8 @@ class Cimi:
         return {"total": total, "L_s": l_s, "L_i": l_i, "L_p": l_p, "mean mask": share}
 
     def scores(self, module: nn.Module, model: FrozenModel, batch: batches.Batch) -> Tensor:
-        internals = batch.internals_of(model)
-        return self._units(batch.inputs, self._decoded(module, model, internals.hidden[0], internals.hidden[-1]))
+        passed = batch.internals_of(model)
+        return self._units(batch.inputs, self._decoded(module, model, passed.hidden[0], passed.hidden[-1]))
 
     def _decoded(self, module: nn.Module, model: FrozenModel, v: Tensor, states: Tensor) -> Tensor:
         v, states = internals.readable(model, v), internals.readable(model, states)

@@ -60,11 +60,11 @@ class Readout(WithStudent):
         self.layer = nn.Parameter(torch.zeros(shape[0]), requires_grad="layer" in learned)  # η
         self.log_scale = nn.Parameter(torch.tensor(math.log(SCALES[norm])))
 
-    def forward(self, internals: internals.Internals, inputs: PaddedBatch) -> Tensor:
+    def forward(self, states: internals.Internals, inputs: PaddedBatch) -> Tensor:
         """r, (B, L)."""
         norm, shape = NORMS[self.norm], self.omega_q.shape
-        queries = norm(by_head(internals.queries, shape) * self.omega_q[:, None, None])  # (layers, B, L, heads, d_k)
-        keys = norm(by_head(internals.keys, shape, self.key_heads) * self.omega_k[:, None, None])
+        queries = norm(by_head(states.queries, shape) * self.omega_q[:, None, None])  # (layers, B, L, heads, d_k)
+        keys = norm(by_head(states.keys, shape, self.key_heads) * self.omega_k[:, None, None])
         psi = pooled_products(queries, keys, inputs, causal=self.causal)  # (layers, B, heads, L)
         mixed = self.log_scale.exp() * torch.einsum("zh,zbhl->zbl", norm(self.head), psi)
         by_layer = norm(mixed.masked_fill(~inputs.owned, -torch.inf))  # (layers, B, L)
@@ -88,10 +88,10 @@ class HeadMix(WithStudent):
         )
         self.head = nn.Parameter(torch.zeros(internals.layer_count(model), internals.attention_head_count(model)))
 
-    def forward(self, internals: internals.Internals, inputs: PaddedBatch) -> Tensor:
+    def forward(self, states: internals.Internals, inputs: PaddedBatch) -> Tensor:
         """r, (B, L)."""
         shape = torch.Size((*self.head.shape, self.size))
-        queries, keys = by_head(internals.queries, shape), by_head(internals.keys, shape, self.key_heads)
+        queries, keys = by_head(states.queries, shape), by_head(states.keys, shape, self.key_heads)
         psi = pooled_products(queries, keys, inputs, causal=self.causal)
         mixed = torch.einsum("zh,zbhl->bl", self._weights(), psi) / math.sqrt(self.size)
         return mixed.masked_fill(~inputs.owned, -torch.inf).softmax(-1)

@@ -32,7 +32,7 @@ from explainers.annotations.judged import (
     judged_item,
     word_encoding,
 )
-from explainers.annotations.records import Annotation, Item, Marked, Ranked, Rated, Rating, Simulated, Span, latest
+from explainers.annotations.records import Annotation, Item, Marked, Ranked, Rated, Rating, Simulated, Span
 from explainers.datasets.example import Example
 
 # Fleiss' example in Wikipedia: 10 subjects, 14 raters, 5 categories; κ = 0.210
@@ -52,10 +52,10 @@ OBSERVERS = [
 
 
 def judged_marks(items: Sequence[Item], annotations: Sequence[Annotation]) -> tuple[JudgedItem, ...]:
-    """The evidence that people marked, 1 or 0 per word, in the newest version of each."""
+    """The evidence that people marked, 1 or 0 per word."""
     marks: dict[str, dict[str, Marked]] = {}
     classes: dict[str, dict[str, str]] = {}
-    for annotation in latest(tuple(annotations)):
+    for annotation in annotations:
         assert isinstance(annotation.answer, Marked)
         marks.setdefault(annotation.item, {})[annotation.annotator] = annotation.answer
         classes.setdefault(annotation.item, {})[annotation.annotator] = annotation.own_class
@@ -173,8 +173,8 @@ def test_f1_of_units_is_that_of_scikit_learn() -> None:
     assert f1(items, "Ann", "Bob", "units").value == pytest.approx(f1_score(mine, theirs))
 
 
-def test_only_the_newest_version_counts_and_half_a_word_is_a_word() -> None:
-    items = judged_marks(ITEMS, (*MARKS, mark("1", "Bob", "not very goo", version=2)))
+def test_half_a_word_is_a_word() -> None:
+    items = judged_marks(ITEMS, (*MARKS, mark("1", "Bob", "not very goo")))
     assert items[0].codes["Ann"] == items[0].codes["Bob"]
     assert f1(items, "Ann", "Bob", "exact spans").value == 1
 

@@ -1,11 +1,8 @@
 """Our own records beside another tool's: what that tool has no field for comes back from them.
 
 A row of a file holds an item and at most one annotation of it. Whoever reads the file without this project still finds
-text, marks, annotator and version in the tool's own fields.
-
-What a file held: its good rows, and a sentence for each bad one.
-
-Offsets as browsers count them, in UTF-16 code units, and as we do, in code points; an emoji is two of the former.
+text, marks, annotator and version in the tool's own fields. A file is read as its good rows, with a sentence for each
+bad one. Browsers count offsets in UTF-16 code units, of which an emoji is two, and we in code points.
 """
 
 import hashlib

@@ -239,7 +239,7 @@ def log_entry(
         "losses": [round(value, 4) for value in torch.stack(list(losses)).mean(0).tolist()],
     }
     if training.done % (10 * EVERY) == 0 or training.done == training.recipe.steps:
-        entry |= {name: sample_accuracy(training, samples) for name, samples in monitored.items()}
+        entry |= {name: sample_accuracy(training, held_out) for name, held_out in monitored.items()}
     return entry
 
 

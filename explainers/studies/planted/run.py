@@ -350,8 +350,8 @@ def _row(model: FrozenModel, example: Example, place: int) -> measure.Row:
     model = model.pooled(calls.PredictionCache())
     decision, probabilities = decide(model, example, settings=Settings())
     units = decision.encoding.units
-    truth = example.evidence or Evidence()
-    evidence = [n for n, unit in enumerate(units) if plausibility.is_evidence(unit, truth)]
+    known = example.evidence or Evidence()
+    evidence = [n for n, unit in enumerate(units) if plausibility.is_evidence(unit, known)]
     row: measure.Row = {
         "model": "scenes",
         "seed": 0,

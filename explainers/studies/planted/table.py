@@ -337,13 +337,13 @@ def _scenes(results: Results) -> list[str]:
 
 def suspected(trust: Mapping[str, Mapping[str, Interval]]) -> str:
     """What earlier data suggested, and what these say: "−AOPC-S under mask follows the truth best"."""
-    truth = trust["truth"]
-    order = sorted(truth, key=lambda name: -truth[name].mean)
+    followed = trust["truth"]
+    order = sorted(followed, key=lambda name: -followed[name].mean)
     place, best = order.index(SUSPECTED) + 1, order[0]
-    told = f"Here it is number {place} of {len(order)} ({interval_cell(truth[SUSPECTED], '+')})"
+    told = f"Here it is number {place} of {len(order)} ({interval_cell(followed[SUSPECTED], '+')})"
     if place == 1:
         return f"{SUSPICION} {told}: confirmed."
-    return f"{SUSPICION} {told}; the best is {best} ({interval_cell(truth[best], '+')}): not confirmed as the best."
+    return f"{SUSPICION} {told}; the best is {best} ({interval_cell(followed[best], '+')}): not confirmed as the best."
 
 
 __all__ = ["COMMAND", "Results", "planted_document"]
