@@ -77,12 +77,12 @@ async def own_tabs(address: str, query: Query, tabs: int) -> AsyncIterator[list[
 
 
 @asynccontextmanager
-async def chromium_tabs(address: str, query: Query, tabs: int) -> AsyncIterator[list[Ask]]:
-    """Yield a function for every tab, each in a browser context of its own."""
+async def chromium_tabs(address: str, query: Query, tabs: int, *preferred: str) -> AsyncIterator[list[Ask]]:
+    """Yield a function for every tab, each in a browser context of its own; of the first browser that is installed."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        browser = await playwright.chromium.launch(executable_path=chromium(*preferred), args=ARGUMENTS)
 
         async def one(number: int) -> Ask:
             first = text_of(-tabs, number, -1)

@@ -20,7 +20,6 @@ from explainers.models.bundle_cards import bundle_names
 from explainers.studies.speed import measure
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
-LIGHT = "chromium-headless-shell"  # draws a page for a third less
 PATIENCE = 300_000  # milliseconds; a machine that also does other work may take long
 FEW = {
     "learned": ["AML", "CIMI"],
@@ -93,7 +92,8 @@ def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=measure.chromium(LIGHT), args=measure.ARGUMENTS)
+            path = measure.chromium(measure.LIGHT)
+            browser = playwright.chromium.launch(executable_path=path, args=measure.ARGUMENTS)
         except BrowserError as error:
             pytest.skip(f"there is no Chromium here: {error.message.splitlines()[0]}")
         yield browser
