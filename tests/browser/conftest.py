@@ -1,7 +1,7 @@
 """The app as a person starts it, in Chromium; every visit is watched for errors and for requests that leave."""
 
 import re
-import subprocess
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +20,7 @@ from explainers.models.bundle_cards import bundle_names
 from explainers.studies.speed import measure
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
+ENDING = 60.0  # seconds
 PATIENCE = 300_000  # milliseconds; a machine that also does other work may take long
 FEW = {
     "learned": ["AML", "CIMI"],
@@ -115,12 +116,11 @@ def running_app(store: Path, model: str = "") -> Iterator[str]:
         measure.wait_for(port)
         yield f"http://127.0.0.1:{port}/"
     finally:
-        app.terminate()
+        app.send_signal(signal.SIGINT)
         try:
-            app.wait(timeout=20)
-        except subprocess.TimeoutExpired:
+            app.wait(timeout=ENDING)
+        finally:
             app.kill()
-            app.wait()
 
 
 @pytest.fixture(scope="session")
