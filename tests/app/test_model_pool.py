@@ -45,7 +45,8 @@ def test_warming_up_waits_until_the_page_is_drawn_or_a_model_is_needed(
     loads = []
 
     def load(name: str, **_rest: object) -> FrozenModel:
-        loads.append(name)
+        if name in ("later", "now"):  # pages of earlier tests warm up theirs
+            loads.append(name)
         return replace(bert, name=name)
 
     monkeypatch.setattr(catalog, "load", load)
