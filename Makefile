@@ -5,9 +5,9 @@ BIN := .venv/bin
 TOOLS := .venv/tools
 LOCKS := requirements.txt requirements.lock tests/requirements.lock assets/container/requirements.lock
 PYTEST := $(BIN)/python -m pytest --quiet
-# A file's tests share their fixtures; one process in three often waits for another program. xdist would sort the files by
-# the number of their tests, which starts the longest ones last.
-PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
+# A file's tests share their fixtures. xdist would sort the files by the number of their tests, which starts the longest
+# ones last; a process for every core, each of which collects all tests once.
+PARALLEL := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # Where it is set, every process that a test starts compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
