@@ -7,7 +7,7 @@ and decisions that come with the data count like those that are made here.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from app.server.login import Account
 from app.store import Store
 from explainers.annotations.formats import archives, own_records
 from explainers.annotations.formats.items_file import parse_items
+from explainers.annotations.formats.tables import read_table
 from explainers.annotations.record_json import answer_json
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets import tables, user_texts
 from explainers.datasets.curated_examples import curated_examples, example_of
-from explainers.datasets.example import Example, InputImage
+from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.models import tasks
 
@@ -42,7 +43,6 @@ MANY_TABLES = (
     "A project takes one file of data, and these are {count}: {names}. Remove the others with the crosses beside them."
 )
 TWICE = "Two files have the name {name}. Remove one of them."
-IMAGE_COLUMNS = ("id", "text", "image", "label")
 Files = Mapping[str, bytes]  # by name
 EXAMPLES, PAIRS, GENERATED = "Its examples", "Its pairs", "Generated examples"
 MOST_GENERATED = 500
@@ -117,7 +117,10 @@ def read_items(
         raise DataUnavailable(NO_TABLE)
     name = sources[0]
     images = {Path(path).name: content for path, content in files.items() if _suffix(path) in IMAGES}
-    given = _with_images(files[name], name, images) if images else parse_items(files[name], name, split, classes)
+    if images:
+        given = _with_images(files[name], name, classes, images)
+    else:
+        given = parse_items(files[name], name, split, classes)
     items: list[Item] = []
     left_out = list(given.problems(len(given.bad_rows)))
     only_read, with_reasons = "", any(item.reason is not None for item in given.items)
@@ -167,41 +170,11 @@ def _misfit(example: Example, input_names: Sequence[str], classes: int, *, multi
     return next((sentence for sentence, holds in faults.items() if holds), "")
 
 
-def _with_images(content: bytes, name: str, images: Mapping[str, bytes]) -> own_records.Imported:
+def _with_images(content: bytes, name: str, classes: Sequence[str], images: Files) -> own_records.Imported:
     """Return the items of a table with the columns text and image, whose files were given beside it."""
     if not tables.is_table(name):
         raise DataUnavailable("Give the names of the images in a table (.csv, .tsv or .parquet), in a column image.")
-    items: list[Item] = []
-    bad: list[own_records.BadRow] = []
-    for number, row in enumerate(_rows(content, name), 1):
-        try:
-            if isinstance(row, DataUnavailable):
-                raise row
-            example = Example(row["text"].strip(), image=_image(row["image"], images))
-            items.append(Item(row.get("id") or str(number), example, label=row.get("label", "")))
-        except (DataUnavailable, ValueError) as error:
-            bad.append(own_records.BadRow(number, str(error)))
-    return own_records.Imported(tuple(items), (), tuple(bad))
-
-
-def _rows(content: bytes, name: str) -> Iterator[dict[str, str] | DataUnavailable]:
-    def choose(columns: Sequence[str]) -> list[str]:
-        if not {"text", "image"} <= set(columns):
-            raise DataUnavailable("A table of images needs the columns text and image.")
-        return [column for column in IMAGE_COLUMNS if column in columns]
-
-    table = tables.read_user_table(content, name, choose)
-    for row in table.rows:
-        yield row if isinstance(row, DataUnavailable) else dict(zip(table.columns, row, strict=True))
-
-
-def _image(cell: str, images: Mapping[str, bytes]) -> InputImage:
-    name = Path(cell.strip()).name
-    if name not in images:
-        raise DataUnavailable(f"The image {name[:60]!r} was not given." if name else "It names no image.")
-    image = InputImage.uploaded(images[name])
-    _ = image.size  # raises where it is no image
-    return image
+    return read_table(content, name, classes, images)
 
 
 def sources(model: str, generator_noun: str) -> tuple[str, ...]:

@@ -2,12 +2,15 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from app.annotate import data_files
 from explainers.annotations.records import READ_QUESTIONS
-from explainers.datasets.example import Example
+from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable
 from explainers.metrics.bootstrap import wilson
 from explainers.studies.readings import measure as readings
@@ -85,6 +88,21 @@ def test_readers_do_not_see_who_wrote_a_sentence(tmp_path: Path) -> None:
     assert read_items(tmp_path / "small.items.csv") == {item.id: item for item in ITEMS}
     assert read_key(tmp_path / "small.key.jsonl") == {entry.id: entry for entry in KEY}
     assert plain("A man is a person. ") == plain("a man is a person")
+
+
+def test_readers_of_images_get_their_files(tmp_path: Path) -> None:
+    images = [InputImage.of(np.full((4, 6, 3), value, np.uint8)) for value in (0, 200)]
+    seen = [replace(item, image=images[entry.input]) for item, entry in zip(ITEMS, KEY, strict=True)]
+    write(tmp_path, "small", seen, KEY, ABOUT)
+    files = {path.name: path.read_bytes() for path in (tmp_path / "small.images").iterdir()}
+    given = {"small.items.csv": (tmp_path / "small.items.csv").read_bytes(), **files}
+    read = data_files.read_items(given, ("text",), multimodal=True)
+    assert read.left_out == ()
+    assert [item.id for item in read.items] == [item.id for item in ITEMS]
+    for item, entry in zip(read.items, KEY, strict=True):
+        assert item.example.image is not None
+        assert np.array_equal(item.example.image.pixels(), images[entry.input].pixels())
+    assert read_items(tmp_path / "small.items.csv") == {item.id: item for item in ITEMS}
 
 
 def marked(path: Path, answers: dict[str, str]) -> Path:

@@ -11,16 +11,19 @@ for which the reason is given, by name or number, in `class`.
 In CSV a cell that a spreadsheet would take for a formula begins with an apostrophe, which is removed again.
 """
 
+import base64
 import csv
 import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from explainers.annotations.formats import own_records
 from explainers.annotations.record_json import Content, json_object, read_annotation, read_item
 from explainers.annotations.records import Annotation, Item
+from explainers.datasets.example import InputImage
 from explainers.datasets.tables import formula_like, parsed_json, read_user_table
 from explainers.datasets.user_texts import PAIRS
 from explainers.errors import DataUnavailable
@@ -98,18 +101,26 @@ def jsonl_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> st
     return "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines)
 
 
-def read_table(content: bytes, name: str, classes: Sequence[str] = ()) -> own_records.Imported:
-    """Read a CSV, TSV or Parquet file. Raises `DataUnavailable` if it is no table or has no texts."""
-    table = read_user_table(content, name, _chosen)
+def read_table(
+    content: bytes, name: str, classes: Sequence[str] = (), images: Mapping[str, bytes] | None = None
+) -> own_records.Imported:
+    """Read a CSV, TSV or Parquet file. With `images`, files by name, every row names one of them in its column image.
+
+    Raises `DataUnavailable` if it is no table, or has no texts or no images.
+    """
+    table = read_user_table(content, name, _chosen if images is None else _chosen_with_images)
     clean = original_cell if not name.lower().endswith(".parquet") else str
     columns = [_renamed(column) for column in table.columns]
     rows = (
         row if isinstance(row, DataUnavailable) else dict(zip(columns, map(clean, row), strict=True))
         for row in table.rows
     )
-    return own_records.read_rows(
-        _numbered(rows), lambda row: _content(_with_reason(json_object(row, "a row"), classes), classes)
-    )
+
+    def read(row: object) -> own_records.RowContent:
+        cells = _with_reason(json_object(row, "a row"), classes)
+        return _content(cells if images is None else {**cells, "image": _encoded(cells["image"], images)}, classes)
+
+    return own_records.read_rows(_numbered(rows, all_rows=images is not None), read)
 
 
 def read_jsonl(content: str, classes: Sequence[str] = ()) -> own_records.Imported:
@@ -136,15 +147,16 @@ def input_texts(shown: str) -> tuple[str, str | None]:
     return shown.strip(), None
 
 
-def _numbered(rows: Iterable[object]) -> Iterator[object]:
-    """The rows; a reason without an id gets the row's number, because one input may have several reasons.
+def _numbered(rows: Iterable[object], *, all_rows: bool = False) -> Iterator[object]:
+    """The rows; a reason without an id gets the row's number, because one input may have several reasons, and so do
+    `all_rows` where they are more than their texts.
 
     Where another row has that number as its id, it is "row 2".
     """
     listed = list(rows)
     given = {str(row["id"]) for row in listed if isinstance(row, dict) and row.get("id") not in (None, "")}
     for number, row in enumerate(listed, 1):
-        if isinstance(row, dict) and row.get("reason") and row.get("id") in (None, ""):
+        if isinstance(row, dict) and (all_rows or row.get("reason")) and row.get("id") in (None, ""):
             id = str(number)
             while id in given:
                 id = f"row {id}"
@@ -224,6 +236,22 @@ def _chosen(names: Sequence[str]) -> Sequence[str]:
             f"The table needs a column named text, or premise and hypothesis; it has {', '.join(names)[:200]}."
         )
     return chosen
+
+
+def _chosen_with_images(names: Sequence[str]) -> Sequence[str]:
+    chosen = _chosen(names)
+    if "image" not in chosen:
+        raise DataUnavailable("A table of images needs the columns text and image.")
+    return chosen
+
+
+def _encoded(name: str, images: Mapping[str, bytes]) -> str:
+    """The content of an image file in base64. Raises `DataUnavailable` where it was not given or is no image."""
+    last = Path(name.strip()).name
+    if last not in images:
+        raise DataUnavailable(f"The image {last[:60]!r} was not given." if last else "It names no image.")
+    _ = InputImage.uploaded(images[last]).size
+    return base64.b64encode(images[last]).decode()
 
 
 def _renamed(column: str) -> str:

@@ -29,13 +29,14 @@ from explainers.report.tables import Table, TableColumn, csv_text
 from explainers.training.artifacts import find_artifact
 
 if TYPE_CHECKING:
-    from explainers.datasets.example import Example
+    from explainers.datasets.example import Example, InputImage
     from explainers.models.frozen_model import FrozenModel
 
 FOLDER, DOCUMENT = ASSETS / "readings", ASSETS / "docs" / "readings.md"
 RESERVED = 1_000  # of the test part, from which other measurements take theirs
 PEOPLE = "people"
 ANSWERS = {"yes": True, "no": False, "?": None}
+BLANK = [""] * len(READ_QUESTIONS)
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 SHOWN = 40  # unselected sentences in the document
 Mark = Mapping[str, bool | None]  # of one sentence, by question
@@ -50,6 +51,7 @@ class ReadItem:
     shown: str
     stated: str
     reason: str
+    image: "InputImage | None" = None
 
 
 @dataclass(frozen=True)
@@ -104,14 +106,15 @@ def draw(
             reason = reason_of(narrative.text) or narrative.text
             truth = reason_truth(model.name, reason, example).true
             entry = KeyEntry("", narrative.method, number, right, example.explanations, truth)
-            written.append((ReadItem("", shown, stated, reason), entry))
+            written.append((ReadItem("", shown, stated, reason, example.image), entry))
         if example.explanations and example.label is not None:
             entry = KeyEntry("", PEOPLE, number, predicted == example.label, example.explanations[1:])
-            written.append((ReadItem("", shown, model.labels[example.label], example.explanations[0]), entry))
+            stated = model.labels[example.label]
+            written.append((ReadItem("", shown, stated, example.explanations[0], example.image), entry))
     random.Random(seed).shuffle(written)
     return (
         [
-            ReadItem(str(place), item.shown, item.stated, plain(item.reason))
+            ReadItem(str(place), item.shown, item.stated, plain(item.reason), item.image)
             for place, (item, _) in enumerate(written, 1)
         ],
         [KeyEntry(str(place), *list(asdict(entry).values())[1:]) for place, (_, entry) in enumerate(written, 1)],
@@ -165,15 +168,30 @@ def write(
     folder: Path, name: str, items: Sequence[ReadItem], key: Sequence[KeyEntry], about: Mapping[str, Any]
 ) -> None:
     """`NAME.items.csv` for readers, with empty columns to fill in, and `NAME.key.jsonl`, which they must not see, and
-    `NAME.card.json`, `about` what was drawn."""
+    `NAME.card.json`, `about` what was drawn. Images lie in `NAME.images`, and the column image has their names."""
     folder.mkdir(parents=True, exist_ok=True)
-    columns = ("id", "input", "class", "reason", *READ_QUESTIONS)
-    rows = [(item.id, item.shown, item.stated, item.reason, *[""] * len(READ_QUESTIONS)) for item in items]
+    names = _write_images(folder / f"{name}.images", items, key)
+    columns = ("id", "input", *(["image"] if names else []), "class", "reason", *READ_QUESTIONS)
+    rows = [
+        (item.id, item.shown, *([names.get(item.id, "")] if names else []), item.stated, item.reason, *BLANK)
+        for item in items
+    ]
     table = csv_text(pd.DataFrame(rows, columns=columns))
     (folder / f"{name}.items.csv").write_text(table, encoding="utf-8", newline="")
     (folder / f"{name}.card.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     lines = (json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in key)
     (folder / f"{name}.key.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def _write_images(folder: Path, items: Sequence[ReadItem], key: Sequence[KeyEntry]) -> dict[str, str]:
+    """Write a file per input that has one. Return its name by sentence."""
+    names: dict[str, str] = {}
+    for item, entry in zip(items, key, strict=True):
+        if item.image is not None:
+            folder.mkdir(exist_ok=True)
+            names[item.id] = f"{entry.input + 1}.png"
+            (folder / names[item.id]).write_bytes(item.image.png())
+    return names
 
 
 def read_key(path: Path) -> dict[str, KeyEntry]:

@@ -18,7 +18,7 @@ from app.annotate.projects import MOST_ITEMS, Project, ProjectSpec
 from app.server.login import ANYBODY
 from app.store import Store
 from explainers.annotations.formats import archives
-from explainers.annotations.records import Item
+from explainers.annotations.records import GivenReason, Item
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
 
@@ -61,7 +61,23 @@ def test_images_come_with_a_table_of_their_names() -> None:
     read = read_items({**files, "bad.png": b"no image"}, ("text",), multimodal=True)
     assert [(item.id, item.example.image is not None) for item in read.items] == [("A", True)]
     assert "missing.png" in read.left_out[0]
+    assert "cannot be read as an image" in read.left_out[1]
     assert len(read.left_out) == 2
+
+
+def test_images_have_reasons_and_classes() -> None:
+    rows = b"a dot,red.png,yes,there is a dot,no,someone\na dot,red.png,,it is red,1,\n"
+    table = b"text,image,label,reason,class,writer\n" + rows
+    read = read_items({"t.csv": table, "red.png": png()}, ("text",), ("no", "yes"), multimodal=True)
+    assert [item.id for item in read.items] == ["1", "2"]
+    assert [item.reason for item in read.items] == [
+        GivenReason("there is a dot", "no", "someone"),
+        GivenReason("it is red", "yes", ""),
+    ]
+    assert [(item.label, item.example.label) for item in read.items] == [("yes", 1), ("", None)]
+    assert read.several_reasons
+    nameless = read_items({"t.csv": b"text,image\na dot,\n", "red.png": png()}, ("text",), multimodal=True)
+    assert nameless.left_out == ("Row 1: It names no image.",)
 
 
 def test_files_without_data_are_refused() -> None:
