@@ -49,6 +49,11 @@ AUTO_PARTS = (
     "transformers.models.auto.tokenization_auto",
     "transformers.models.auto.image_processing_auto",
 )  # what other models are found by; a second more
+LATE_PARTS = (
+    "captum.attr",
+    "explainers.attribution.surrogate",
+    "scipy.stats",
+)  # what methods import only as they run
 
 _importing = Lock()
 
@@ -224,7 +229,9 @@ class ModelPool:
         except ExplanationError:
             log.info("the model %s could not be loaded ahead of time", name)
         for spec in METHODS:
-            spec.make(erasure="mask", seed=0, samples=10, steps=1)  # imports what the method needs
+            spec.make(erasure="mask", seed=0, samples=10, steps=1)  # imports the method
+        for part in LATE_PARTS:
+            import_module(part)
 
 
 def own_device() -> str:

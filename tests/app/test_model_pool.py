@@ -1,3 +1,4 @@
+import ast
 import os
 import time
 from collections.abc import Iterator
@@ -8,8 +9,9 @@ from threading import Event
 
 import pytest
 
+import explainers
 from app import model_pool
-from app.model_pool import MODELS_KEPT, ModelPool, Placed
+from app.model_pool import LATE_PARTS, MODELS_KEPT, ModelPool, Placed
 from explainers.errors import Cancelled, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
@@ -59,6 +61,17 @@ def test_warming_up_waits_until_the_page_is_drawn_or_a_model_is_needed(
     assert sorted(loads) == ["later", "now"]
     pool.warm_up("later")
     assert len(pool.warming) == 1
+
+
+def test_what_methods_import_as_they_run_is_imported_ahead() -> None:
+    """Of other people's packages: those that the functions of methods and of the comparison import."""
+    own, late = Path(explainers.__file__).parent, set()
+    for path in (*own.glob("attribution/*.py"), *own.glob("comparison/*.py")):
+        for function in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)):
+            late |= {node.module for node in ast.walk(function) if isinstance(node, ast.ImportFrom)}
+    assert {name for name in late if name.startswith(("captum", "scipy", "sklearn"))} == {"captum", "scipy.stats"}
+    assert late & set(LATE_PARTS) == {"explainers.attribution.surrogate", "scipy.stats"}
+    assert "captum.attr" in LATE_PARTS
 
 
 def test_the_models_used_last_are_kept(bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch) -> None:
