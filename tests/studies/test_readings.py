@@ -92,7 +92,8 @@ def test_readers_do_not_see_who_wrote_a_sentence(tmp_path: Path) -> None:
 
 def test_readers_of_images_get_their_files(tmp_path: Path) -> None:
     images = [InputImage.of(np.full((4, 6, 3), value, np.uint8)) for value in (0, 200)]
-    seen = [replace(item, image=images[entry.input]) for item, entry in zip(ITEMS, KEY, strict=True)]
+    shown = "IMAGE: left box: empty. STATEMENT: There is a box."
+    seen = [replace(item, shown=shown, image=images[entry.input]) for item, entry in zip(ITEMS, KEY, strict=True)]
     write(tmp_path, "small", seen, KEY, ABOUT)
     files = {path.name: path.read_bytes() for path in (tmp_path / "small.images").iterdir()}
     given = {"small.items.csv": (tmp_path / "small.items.csv").read_bytes(), **files}
@@ -101,8 +102,9 @@ def test_readers_of_images_get_their_files(tmp_path: Path) -> None:
     assert [item.id for item in read.items] == [item.id for item in ITEMS]
     for item, entry in zip(read.items, KEY, strict=True):
         assert item.example.image is not None
+        assert item.example.text == "There is a box."
         assert np.array_equal(item.example.image.pixels(), images[entry.input].pixels())
-    assert read_items(tmp_path / "small.items.csv") == {item.id: item for item in ITEMS}
+    assert {item.shown for item in read_items(tmp_path / "small.items.csv").values()} == {shown}
 
 
 def marked(path: Path, answers: dict[str, str]) -> Path:

@@ -6,8 +6,8 @@ project, annotator, task, version, seconds, confirmed, skipped, flagged, comment
 offsets                                                             "Unicode code points"
 
 Only `text` is needed, or `premise` and `hypothesis`; `rationale` may also be one person's spans: [[0, 4], [9, 12]].
-Files of reasons (assets/readings/NAME.items.csv) have both texts in `input`, "PREMISE: … HYPOTHESIS: …", and the class
-for which the reason is given, by name or number, in `class`.
+Files of reasons (assets/readings/NAME.items.csv) have both texts in `input`, "PREMISE: … HYPOTHESIS: …", or what is
+said about an image, "IMAGE: … STATEMENT: …", and in `class` the class for which the reason is given, by name or number.
 In CSV a cell that a spreadsheet would take for a formula begins with an apostrophe, which is removed again.
 """
 
@@ -59,7 +59,7 @@ ANNOTATION_COLUMNS = (
 )
 COLUMNS = (*ITEM_COLUMNS, *ANNOTATION_COLUMNS, "offsets")
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?")
-INPUT, PREMISE, HYPOTHESIS = "input", "PREMISE: ", " HYPOTHESIS: "
+INPUT, PREMISE, HYPOTHESIS, STATEMENT = "input", "PREMISE: ", " HYPOTHESIS: ", " STATEMENT: "
 
 
 def csv_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> bytes:
@@ -169,6 +169,8 @@ def _with_reason(row: Content, classes: Sequence[str]) -> Content:
     """A row as our own columns have it: with texts for `input`, and `class` beside a reason as its `stated` class."""
     if isinstance(row.get(INPUT), str) and not row.get("text"):
         text, pair = input_texts(row[INPUT])
+        if row.get("image"):
+            text = text.rpartition(STATEMENT)[2]  # the image is seen and need not be described
         row = {**row, "text": text, **({} if pair is None else {"text_pair": pair})}
     reason, named = row.get("reason"), row.get("class")
     if isinstance(reason, str) and reason and not row.get("stated"):
