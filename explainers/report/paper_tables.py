@@ -157,6 +157,28 @@ def read_tables() -> tuple[PublishedTable, ...]:
     )
 
 
+@dataclass(frozen=True)
+class OtherTable:
+    """A table of a paper that is not beside ours: where the same is measured, or why it is not, as Markdown."""
+
+    paper: str
+    table: str
+    here: str
+
+
+OTHERS: Table[OtherTable] = Table(
+    (
+        TableColumn("paper", lambda other: other.paper),
+        TableColumn("table", lambda other: other.table),
+        TableColumn("here", lambda other: other.here),
+    )
+)
+
+
+def other_tables() -> tuple[OtherTable, ...]:
+    return tuple(OtherTable(**other) for other in tomllib.loads(FIGURES.read_text(encoding="utf-8"))["others"])
+
+
 def stored_measurements() -> dict[str, dict[str, Any]]:
     """What `papers-measure` has written, by data set."""
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(STORED.glob("*.json"))}
@@ -187,6 +209,7 @@ def papers_document() -> str:
                 parts += [f"### {result.data_set}", about(result), value_table(result).markdown(result.methods)]
                 parts.append("\n".join(f"- **{line.method}**: {line.text}" for line in outcome_lines(result)))
                 parts.append(command_block(result.measured["command"]))
+    parts += ["## Other tables", OTHERS.markdown(other_tables())]
     parts += ["## Definitions", DEFINITIONS.markdown(METRICS.values())]
     return "\n\n".join(part for part in parts if part) + "\n"
 
