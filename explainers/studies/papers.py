@@ -3,6 +3,7 @@ to it, and the papers' metrics of them all.
 
 FOLDER/trainings/      the classifiers that were trained, each in a folder of its own
 FOLDER/store/          what was fitted to them
+FOLDER/inputs/         what was measured, by input: an interrupted measurement goes on
 assets/papers/<data set>.json    the results
 """
 
@@ -29,10 +30,11 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
 from explainers.models.text.training import CHECKPOINT, make_text_bundle
+from explainers.report.paper_definitions import PublishedMetric
 from explainers.report.paper_tables import METRICS, STORED, PublishedTable, read_tables
 from explainers.results.decision import EVALUATED_SAMPLING, Settings
 from explainers.results.manifest import libraries
-from explainers.studies.published_metrics import PublishedValues, measure_published
+from explainers.studies.published_metrics import KeptInputs, PublishedValues, measure_published
 from explainers.training.artifacts import available_artifacts
 from explainers.training.spec import FitSpec
 
@@ -183,7 +185,8 @@ def measure_paper_set(name: str, data: Path, folder: Path, n: int, seed: int, no
     inputs = [example for example in inputs if model.encode(example).units][:n]
     settings = Settings(seed=seed, sampling=EVALUATED_SAMPLING)
     metrics = [METRICS[id] for id in dict.fromkeys(id for table in tables_of(name) for id in table.metrics)]
-    measured = measure_published(model, inputs, select(METHODS), settings, note, metrics)
+    kept = _kept(folder / "inputs" / f"{name}.jsonl", model, inputs, settings, metrics)
+    measured = measure_published(model, inputs, select(METHODS), settings, note, metrics, kept)
     results = {
         "data": {"name": name, "inputs": len(inputs), "seed": seed, **about},
         "model": {"name": model.name, "version": model.version},
@@ -196,6 +199,24 @@ def measure_paper_set(name: str, data: Path, folder: Path, n: int, seed: int, no
     STORED.mkdir(parents=True, exist_ok=True)
     (STORED / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return results
+
+
+def _kept(
+    path: Path, model: FrozenModel, inputs: Sequence[Example], settings: Settings, metrics: Sequence[PublishedMetric]
+) -> KeptInputs:
+    content = json.dumps([(example.text, example.pair) for example in inputs])
+    fitted = available_artifacts(model.name, model.version)
+    return KeptInputs(
+        path,
+        {
+            "model": [model.name, model.version],
+            "weights": sorted(artifact.card["sha256"] for artifact in fitted),
+            "inputs": hashlib.sha256(content.encode()).hexdigest(),
+            "methods": METHODS,
+            "metrics": [metric.id for metric in metrics],
+            "settings": settings.as_dict(),
+        },
+    )
 
 
 def tables_of(name: str) -> list[PublishedTable]:

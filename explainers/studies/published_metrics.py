@@ -1,7 +1,9 @@
 """Every method on a data set by the metrics of the papers as published."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,13 @@ from explainers.comparison.decision import card_of
 from explainers.comparison.runner import example_of, failure
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
+from explainers.evaluation import record_file
 from explainers.evaluation.measurement import Scores, control_scores, final_attribution, predicted_class
 from explainers.methods.registry import MethodSpec, applicable
 from explainers.metrics import bootstrap, erasure
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
 from explainers.report import evaluation_tables, paper_definitions, paper_tables, tables
 from explainers.results.decision import Decision, Settings
 
@@ -60,6 +64,15 @@ def published_rows(
     return measure_published(model, inputs, specs, settings, progress).rows()
 
 
+@dataclass(frozen=True)
+class KeptInputs:
+    """A file with what was measured on every input, by which an interrupted measurement goes on; `signature` says of
+    what."""
+
+    path: Path
+    signature: Mapping[str, Any]
+
+
 def measure_published(
     model: FrozenModel,
     inputs: Sequence[Example],
@@ -67,10 +80,12 @@ def measure_published(
     settings: Settings,
     progress: Progress,
     metrics: Sequence[paper_definitions.PublishedMetric] = paper_definitions.PUBLISHED,
+    kept: KeptInputs | None = None,
 ) -> PublishedValues:
     """Every one of the `metrics` of every method and control on every input that has a unit.
 
-    Only metrics whose operator the model has. Raises `DataUnavailable` if no input has a unit.
+    Only metrics whose operator the model has. Raises `DataUnavailable` if no input has a unit, and `ExplanationError`
+    if the file of `kept` has another signature.
     """
     metrics = [metric for metric in metrics if metric.erasure in model.erasures]
     values, reasons = dict[str, list[dict[str, float]]](), dict[str, str]()
@@ -79,23 +94,44 @@ def measure_published(
     ]
     if not encodings:
         raise DataUnavailable("None of the inputs has a word.")
-    for number, encoding in enumerate(encodings):
-        pooled = model.pooled(PredictionCache())
-        decision = Decision(card_of(model), encoding, predicted_class(pooled, encoding), settings)
-        orders = control_scores(decision)
-        for spec in applicable(specs, example_of(encoding)):
-            values.setdefault(spec.id, [])
-            try:
-                orders[spec.id] = [final_attribution(spec, pooled, decision).scores]
-            except Exception as error:  # one method must not end the others
-                reasons[spec.id] = failure(spec.id, error).reason
-        for method, several in orders.items():
-            values.setdefault(method, []).append(
-                _mean([published_values(pooled, decision, scores, metrics) for scores in several])
-            )
-        if (number + 1) % 25 == 0:
-            progress(f"{number + 1} of {len(encodings)} inputs")
+    records = [] if kept is None else record_file.resume_records(kept.path, kept.signature)
+    with nullcontext(records.append) if kept is None else record_file.appending(kept.path) as append:
+        for number, encoding in enumerate(encodings):
+            if number >= len(records):
+                append(_measured(model, encoding, specs, settings, metrics))
+            if (number + 1) % 25 == 0:
+                progress(f"{number + 1} of {len(encodings)} inputs")
+    for record in records if kept is None else record_file.read_records(kept.path):
+        for method in record["methods"]:
+            values.setdefault(method, [])
+        for method, mine in record["values"].items():
+            values[method].append(mine)
+        reasons |= record["reasons"]
     return PublishedValues(values, reasons)
+
+
+def _measured(
+    model: FrozenModel,
+    encoding: Encoding,
+    specs: Sequence[MethodSpec],
+    settings: Settings,
+    metrics: Sequence[paper_definitions.PublishedMetric],
+) -> dict[str, Any]:
+    """The metrics of one input by method: of those that answered `values`, of the others `reasons`."""
+    pooled, reasons = model.pooled(PredictionCache()), dict[str, str]()
+    decision = Decision(card_of(model), encoding, predicted_class(pooled, encoding), settings)
+    controls, orders = control_scores(decision), dict[str, list[Scores]]()
+    tried = applicable(specs, example_of(encoding))
+    for spec in tried:
+        try:
+            orders[spec.id] = [final_attribution(spec, pooled, decision).scores]
+        except Exception as error:  # one method must not end the others
+            reasons[spec.id] = failure(spec.id, error).reason
+    values = {
+        method: _mean([published_values(pooled, decision, scores, metrics) for scores in several])
+        for method, several in {**orders, **controls}.items()
+    }
+    return {"methods": [*(spec.id for spec in tried), *controls], "values": values, "reasons": reasons}
 
 
 def published_values(

@@ -1,18 +1,26 @@
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from explainers.__main__ import app
 from explainers.datasets.example import Example
-from explainers.errors import DataUnavailable
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.evaluation.measurement import final_attribution
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.paper_definitions import PUBLISHED
 from explainers.results.decision import Settings
-from explainers.studies.published_metrics import measure_published, published_markdown, published_rows
+from explainers.studies.published_metrics import (
+    KeptInputs,
+    measure_published,
+    published_markdown,
+    published_rows,
+)
 
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot") for word in ("good", "bad", "dull")]
 
@@ -40,6 +48,24 @@ def test_gains_are_paired_and_positive_where_a_method_is_better(bert: FrozenMode
         better = difference if metric.higher_is_better else -difference
         assert gains[RANDOM][metric.id].mean == pytest.approx(better)
         assert gains[RANDOM][metric.id].texts == len(INPUTS)
+
+
+def test_an_interrupted_measurement_goes_on(bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, arguments = KeptInputs(tmp_path / "inputs.jsonl", {"n": 1}), (select(["occlusion"]), Settings(), print)
+    whole = measure_published(bert, INPUTS, *arguments)
+    measure_published(bert, INPUTS[:1], *arguments, kept=kept)
+    explained = []
+
+    def counting(*given: Any) -> Any:
+        explained.append(given)
+        return final_attribution(*given)
+
+    monkeypatch.setattr("explainers.studies.published_metrics.final_attribution", counting)
+    for _ in range(2):
+        assert measure_published(bert, INPUTS, *arguments, kept=kept) == whole
+    assert len(explained) == len(INPUTS) - 1
+    with pytest.raises(ExplanationError, match="belongs to another run"):
+        measure_published(bert, INPUTS, *arguments, kept=replace(kept, signature={"n": 2}))
 
 
 def test_a_method_that_failed_on_an_input_is_not_paired(bert: FrozenModel) -> None:
