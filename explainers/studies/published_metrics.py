@@ -95,13 +95,15 @@ def measure_published(
     if not encodings:
         raise DataUnavailable("None of the inputs has a word.")
     records = [] if kept is None else record_file.resume_records(kept.path, kept.signature)
-    with nullcontext(records.append) if kept is None else record_file.appending(kept.path) as append:
+    with nullcontext() if kept is None else record_file.appending(kept.path) as append:
         for number, encoding in enumerate(encodings):
             if number >= len(records):
-                append(_measured(model, encoding, specs, settings, metrics))
+                records.append(_measured(model, encoding, specs, settings, metrics))
+                if append is not None:
+                    append(records[-1])
             if (number + 1) % 25 == 0:
                 progress(f"{number + 1} of {len(encodings)} inputs")
-    for record in records if kept is None else record_file.read_records(kept.path):
+    for record in records:
         for method in record["methods"]:
             values.setdefault(method, [])
         for method, mine in record["values"].items():
