@@ -81,6 +81,8 @@ def test_images_have_reasons_and_classes() -> None:
 
 
 def test_files_without_data_are_refused() -> None:
+    with pytest.raises(DataUnavailable, match="needs the columns text and image"):
+        read_items({"t.csv": b"text\na dot\n", "red.png": png()}, ("text",), multimodal=True)
     with pytest.raises(DataUnavailable, match="one file of data"):
         read_items({"red.png": png()})
 
