@@ -49,6 +49,7 @@ def evaluate_command(
     against: Annotated[str, typer.Option(help="A method with which the others are compared, text by text.")] = "",
     sensitive: Annotated[int, typer.Option(min=0, help="Number of texts on which AvgSen is measured.")] = 50,
     seed: options.Seed = 0,
+    explanations: options.ExplanationFolder = None,
     processes: Annotated[int, typer.Option(help="Processes of one thread each, which share the texts.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the results; an interrupted evaluation continues.")] = Path(
         "runs/evaluation"
@@ -157,7 +158,7 @@ def evaluate_command(
         settings = checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)
         ids = tuple(filter(None, options.split_ids(methods)))
         spec = EvaluationSpec(model, data, split, n, ids, options.split_ids(erasures), against, processes=processes)
-        spec = replace(spec, precision=checked_precision(precision))
+        spec = replace(spec, precision=checked_precision(precision), explanations=explanations)
         evaluation = evaluate_data_set(spec, settings, sensitive, out, device, options.show_progress)
         say_precision(spec.precision, evaluation.about["model"]["precisions"])
         tables = write_evaluation(evaluation, spec.erasures, against, out)
@@ -231,7 +232,7 @@ def row_spec(context: typer.Context) -> "SetSpec":
     if values["data"] is None:
         raise ExplanationError("Name the file of the rows with --data FILE.")
     eraser = values["format_"] == ERASER
-    unsuited = dict.fromkeys(("against", "sensitive", "erasures", "split"), "the rows of a table")
+    unsuited = dict.fromkeys(("against", "sensitive", "erasures", "split", "explanations"), "the rows of a table")
     if eraser:
         unsuited = {**unsuited, **dict.fromkeys(COLUMNS, "--format eraser")}
         del unsuited["split"]

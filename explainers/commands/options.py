@@ -35,6 +35,12 @@ BudgetSeconds = Annotated[
     float | None,
     typer.Option(help="Seconds for one comparison; what does not fit is named. By default until all is done."),
 ]
+ExplanationFolder = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of explanations that all measurements of whole sets share: what it holds is not computed again."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 UnseenData = Annotated[
     Path | None, typer.Option(help="Folder with the model's data, or a file with texts unseen in training.")

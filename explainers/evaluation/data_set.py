@@ -21,6 +21,8 @@ from explainers.datasets import user_texts
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation import measurement, record_file
+from explainers.evaluation.explanation_store import explaining
+from explainers.evaluation.measurement import Explain, final_attribution
 from explainers.evaluation.table import Row, summary_rows
 from explainers.memoized import memoized
 from explainers.methods.registry import METHODS, MethodSpec, check_applicable, select, using_weights_of
@@ -34,7 +36,12 @@ from explainers.training.artifacts import available_artifacts, check_fitted
 
 
 def run_evaluation(
-    model: FrozenModel, inputs: Sequence[Example], plan: measurement.Plan, out: Path, processes: int = 1
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    plan: measurement.Plan,
+    out: Path,
+    processes: int = 1,
+    explain: Explain = final_attribution,
 ) -> Iterator[int]:
     """Measures every input and appends its records to `out`; yields the number of inputs that are done.
 
@@ -46,7 +53,7 @@ def run_evaluation(
 
     def work(number: int) -> list[record_file.Record]:
         other = inputs[(number + 1) % len(inputs)]
-        return list(measurement.measure_input(model, inputs[number], other, number, plan, done))
+        return list(measurement.measure_input(model, inputs[number], other, number, plan, done, explain))
 
     with (
         record_file.appending(path) as append,
@@ -75,6 +82,7 @@ class EvaluationSpec:
     against: str = ""  # a method with which every other one is compared, input by input
     processes: int = 1
     precision: Precision = "float32"
+    explanations: Path | None = None  # a folder with those that were computed before, and for those to come
 
     def command(self, model: str, sensitive: int, settings: Settings) -> str:
         """What to type to repeat the evaluation. With several processes, the seconds are those of one thread."""
@@ -118,7 +126,8 @@ def evaluate_data_set(
     for example in inputs[:1]:
         check_applicable(spec.methods, example)
     plan = measurement.Plan(specs, settings, cast(tuple[Erasure, ...], spec.erasures), sensitive)
-    _run_with_progress(model, inputs, plan, out, spec.processes, progress)
+    running = run_evaluation(model, inputs, plan, out, spec.processes, explaining(spec.explanations))
+    _show_progress(running, len(inputs), progress)
     records = measurement.current_records(out, [spec.id for spec in specs], model)
     about = {
         "model": {
@@ -158,18 +167,11 @@ def check_erasures(erasures: Sequence[str], available: Sequence[Erasure]) -> Non
             raise ExplanationError(f"Unknown erasure operator {erasure!r}. Choose one of: {', '.join(available)}.")
 
 
-def _run_with_progress(
-    model: FrozenModel,
-    inputs: Sequence[Example],
-    plan: measurement.Plan,
-    out: Path,
-    processes: int,
-    progress: Callable[[str], None],
-) -> None:
+def _show_progress(running: Iterator[int], inputs: int, progress: Callable[[str], None]) -> None:
     started, last = time.monotonic(), 0
-    for done in run_evaluation(model, inputs, plan, out, processes):
-        if done == 1 or done - last >= max(1, len(inputs) // 20):
-            progress(f"{done} of {len(inputs)} texts, {time.monotonic() - started:.0f} s")
+    for done in running:
+        if done == 1 or done - last >= max(1, inputs // 20):
+            progress(f"{done} of {inputs} texts, {time.monotonic() - started:.0f} s")
             last = done
 
 
@@ -206,6 +208,7 @@ class ExplainedSet:
     specs: tuple[MethodSpec, ...]
     settings: Settings
     record: dict[str, Any]  # which model, data and settings these are, and the command
+    explain: Explain
 
 
 def explained_set(
@@ -217,14 +220,18 @@ def explained_set(
     ids: Sequence[str],
     settings: Settings,
     device: str,
+    explanations: Path | None = None,
+    *,
+    costly: bool = False,
 ) -> ExplainedSet:
-    """Explain a set, by default with the methods that are repeatable and need few passes.
+    """What is explained, by default with the methods that are repeatable and need few passes, or with the `costly`
+    ones too; and how: with the explanations of a folder, or anew.
 
     Raises `ExplanationError` for what cannot be explained.
     """
     frozen = catalog.load(model, device=device)
     check_erasures((settings.erasure,), frozen.erasures)
-    specs = select(ids) if ids else tuple(spec for spec in evaluated_methods(frozen) if spec.repeatable)
+    specs = select(ids) if ids else tuple(spec for spec in evaluated_methods(frozen) if costly or spec.repeatable)
     check_fitted(frozen.name, frozen.version, specs)
     inputs = split_inputs(EvaluationSpec(model, data, split, n, tuple(ids), ()), frozen.input_names, settings.seed)
     words = [f"python -m explainers {command} --model {frozen.name} --split {split} --n {n}"]
@@ -237,4 +244,4 @@ def explained_set(
         "command": " ".join([*words, *([] if data is None else ["--data DIR"])]),
         "libraries": libraries(),
     }
-    return ExplainedSet(frozen, tuple(inputs), tuple(specs), settings, record)
+    return ExplainedSet(frozen, tuple(inputs), tuple(specs), settings, record, explaining(explanations))

@@ -110,10 +110,23 @@ def weights_checksum(model: FrozenModel, method: str) -> str:
 
 
 Scores = tuple[float, ...]
+Explain = Callable[[MethodSpec, FrozenModel, Decision], Attribution]
+
+
+def final_attribution(spec: MethodSpec, model: FrozenModel, decision: Decision) -> Attribution:
+    """The last of a method's estimates."""
+    *_, last = runner.estimates(spec, model, decision, Meter())
+    return last
 
 
 def measure_input(
-    model: FrozenModel, example: Example, other: Example, number: int, plan: Plan, done: AbstractSet[RecordKey]
+    model: FrozenModel,
+    example: Example,
+    other: Example,
+    number: int,
+    plan: Plan,
+    done: AbstractSet[RecordKey],
+    explain: Explain = final_attribution,
 ) -> Iterator[record_file.Record]:
     """The records of input `number` that are not `done`; none for an input without units.
 
@@ -132,7 +145,7 @@ def measure_input(
     orders: dict[str, list[Scores]] = {}
     for spec in (spec for spec in specs if spec.id in missing):
         record = records[spec.id] = {"text": number, "method": spec.id, "weights": weights[spec.id]}
-        attribution = _explained(spec, model, decision, record)
+        attribution = _explained(explain, spec, model, decision, record)
         if attribution is not None:
             orders[spec.id] = [attribution.scores]
             if number < plan.sensitive and spec.repeatable:
@@ -167,12 +180,6 @@ def predicted_class(model: FrozenModel, encoding: Encoding) -> int:
     return int(model.probabilities(encoding, np.ones((1, len(encoding.units)), dtype=bool)).argmax())
 
 
-def final_attribution(spec: MethodSpec, model: FrozenModel, decision: Decision) -> Attribution:
-    """The last of a method's estimates."""
-    *_, last = runner.estimates(spec, model, decision, Meter())
-    return last
-
-
 def control_scores(decision: Decision) -> dict[str, list[Scores]]:
     """Scores that do not depend on the model: random orders, and the order of the units."""
     encoding = decision.encoding
@@ -187,11 +194,11 @@ def metrics_of_scores(answers: MaskedPredictor, scores: Scores, label: int) -> d
 
 
 def _explained(
-    spec: MethodSpec, model: FrozenModel, decision: Decision, record: record_file.Record
+    explain: Explain, spec: MethodSpec, model: FrozenModel, decision: Decision, record: record_file.Record
 ) -> Attribution | None:
     """The attribution; its cost, or the reason why there is none, goes into the record."""
     try:
-        attribution = final_attribution(spec, model, decision)
+        attribution = explain(spec, model, decision)
     except Exception as error:  # one method must not end hours of the others
         record["failed"] = runner.failure(spec.id, error).reason
         return None

@@ -14,7 +14,7 @@ from explainers.comparison.decision import card_of
 from explainers.comparison.runner import example_of, failure
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
-from explainers.evaluation.measurement import Scores, final_attribution, predicted_class
+from explainers.evaluation.measurement import Explain, Scores, final_attribution, predicted_class
 from explainers.evaluation.names import NO_EXPLANATION, POSITION, RANDOM, UNIFORM
 from explainers.learned import student
 from explainers.methods.registry import MethodSpec, applicable
@@ -45,7 +45,12 @@ SIMULATABILITY_NOTE = (
 
 
 def consistency_rows(
-    model: FrozenModel, inputs: Sequence[Example], specs: Sequence[MethodSpec], settings: Settings, progress: Progress
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    specs: Sequence[MethodSpec],
+    settings: Settings,
+    progress: Progress,
+    explain: Explain = final_attribution,
 ) -> list[dict[str, Any]]:
     """A row per method and control with the interval of CONS, also within predicted classes, or why there is none.
 
@@ -65,7 +70,7 @@ def consistency_rows(
         for spec in applicable(specs, example_of(encoding)):
             mine = scores.setdefault(spec.id, {})
             try:
-                mine[number] = final_attribution(spec, pooled, decision).scores
+                mine[number] = explain(spec, pooled, decision).scores
             except Exception as error:  # one method must not end the others
                 reasons[spec.id] = failure(spec.id, error).reason
         for control, order in controls(encoding, settings.seed + number).items():
@@ -159,6 +164,7 @@ def simulatability_rows(
     shown: int,
     students: int,
     progress: Progress,
+    explain: Explain = final_attribution,
 ) -> list[dict[str, Any]]:
     """A row per method and control: how often its students answer as the model, and how much more often than students
     without explanations, with the interval over held-out inputs.
@@ -176,7 +182,7 @@ def simulatability_rows(
             f"{len(encodings)} inputs; a student needs {FEWEST_INPUTS}. Give more inputs, or change --shown and "
             "--students."
         )
-    scores, reasons = explained_inputs(model, lessons, specs, settings, progress)
+    scores, reasons = explained_inputs(model, lessons, specs, settings, progress, explain)
     predicted = torch.tensor([predicted_class(model, encoding) for encoding in encodings])
     right = {
         method: _right(states, lessons, held_out, predicted, rows, len(model.labels), shown)
@@ -192,6 +198,7 @@ def explained_inputs(
     specs: Sequence[MethodSpec],
     settings: Settings,
     progress: Progress,
+    explain: Explain = final_attribution,
 ) -> tuple[dict[str, list[Scores]], dict[str, str]]:
     """The scores of every method and control for all inputs, and why a method has none."""
     scores: dict[str, list[Scores]] = {UNIFORM: [], RANDOM: []}
@@ -205,7 +212,7 @@ def explained_inputs(
             if spec.id in reasons:
                 continue
             try:
-                scores.setdefault(spec.id, []).append(final_attribution(spec, pooled, decision).scores)
+                scores.setdefault(spec.id, []).append(explain(spec, pooled, decision).scores)
             except Exception as error:  # one method must not end the others
                 reasons[spec.id] = failure(spec.id, error).reason
         if (number + 1) % 25 == 0:

@@ -13,7 +13,7 @@ from explainers.comparison.runner import example_of, failure
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation import record_file
-from explainers.evaluation.measurement import Scores, control_scores, final_attribution, predicted_class
+from explainers.evaluation.measurement import Explain, Scores, control_scores, final_attribution, predicted_class
 from explainers.methods.registry import MethodSpec, applicable
 from explainers.metrics import bootstrap, erasure
 from explainers.models.calls import PredictionCache
@@ -55,13 +55,18 @@ class PublishedValues:
 
 
 def published_rows(
-    model: FrozenModel, inputs: Sequence[Example], specs: Sequence[MethodSpec], settings: Settings, progress: Progress
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    specs: Sequence[MethodSpec],
+    settings: Settings,
+    progress: Progress,
+    explain: Explain = final_attribution,
 ) -> list[dict[str, Any]]:
     """A row per method and control with an interval per metric, or the reason why there is none.
 
     Only metrics whose operator the model has. Raises `DataUnavailable` if no input has a unit.
     """
-    return measure_published(model, inputs, specs, settings, progress).rows()
+    return measure_published(model, inputs, specs, settings, progress, explain=explain).rows()
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ def measure_published(
     progress: Progress,
     metrics: Sequence[paper_definitions.PublishedMetric] = paper_definitions.PUBLISHED,
     kept: KeptInputs | None = None,
+    explain: Explain = final_attribution,
 ) -> PublishedValues:
     """Every one of the `metrics` of every method and control on every input that has a unit.
 
@@ -98,7 +104,7 @@ def measure_published(
     with nullcontext() if kept is None else record_file.appending(kept.path) as append:
         for number, encoding in enumerate(encodings):
             if number >= len(records):
-                records.append(_measured(model, encoding, specs, settings, metrics))
+                records.append(_measured(model, encoding, specs, settings, metrics, explain))
                 if append is not None:
                     append(records[-1])
             if (number + 1) % 25 == 0:
@@ -118,6 +124,7 @@ def _measured(
     specs: Sequence[MethodSpec],
     settings: Settings,
     metrics: Sequence[paper_definitions.PublishedMetric],
+    explain: Explain,
 ) -> dict[str, Any]:
     """The metrics of one input by method: of those that answered `values`, of the others `reasons`."""
     pooled, reasons = model.pooled(PredictionCache()), dict[str, str]()
@@ -126,7 +133,7 @@ def _measured(
     tried = applicable(specs, example_of(encoding))
     for spec in tried:
         try:
-            orders[spec.id] = [final_attribution(spec, pooled, decision).scores]
+            orders[spec.id] = [explain(spec, pooled, decision).scores]
         except Exception as error:  # one method must not end the others
             reasons[spec.id] = failure(spec.id, error).reason
     values = {

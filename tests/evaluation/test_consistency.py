@@ -10,6 +10,7 @@ from explainers.errors import DataUnavailable
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Settings
 from explainers.studies.criteria import consistency_markdown, consistency_rows, controls
 
@@ -36,12 +37,11 @@ def test_inputs_of_the_same_length_have_random_orders_of_their_own(bert: FrozenM
     assert controls(encoding, 0) == controls(encoding, 0)
 
 
-def test_a_method_that_fails_has_a_reason(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_args: object) -> None:
+def test_a_method_that_fails_has_a_reason(bert: FrozenModel) -> None:
+    def failing(*_args: object) -> Attribution:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.studies.criteria.final_attribution", failing)
-    rows = consistency_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
+    rows = consistency_rows(bert, INPUTS, select(["occlusion"]), Settings(), print, failing)
     assert rows[0] == {"method": "occlusion", "inputs": 0, "reason": "Internal error in Crosslight (RuntimeError)."}
 
 

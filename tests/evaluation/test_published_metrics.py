@@ -14,6 +14,7 @@ from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.paper_definitions import PUBLISHED
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Settings
 from explainers.studies.published_metrics import (
     KeptInputs,
@@ -60,9 +61,8 @@ def test_an_interrupted_measurement_goes_on(bert: FrozenModel, tmp_path: Path, m
         explained.append(given)
         return final_attribution(*given)
 
-    monkeypatch.setattr("explainers.studies.published_metrics.final_attribution", counting)
     for _ in range(2):
-        assert measure_published(bert, INPUTS, *arguments, kept=kept) == whole
+        assert measure_published(bert, INPUTS, *arguments, kept=kept, explain=counting) == whole
     assert len(explained) == len(INPUTS) - 1
     with pytest.raises(ExplanationError, match="belongs to another run"):
         measure_published(bert, INPUTS, *arguments, kept=replace(kept, signature={"n": 2}))
@@ -74,12 +74,11 @@ def test_a_method_that_failed_on_an_input_is_not_paired(bert: FrozenModel) -> No
     assert set(measured.gains("occlusion")) == {POSITION}
 
 
-def test_a_method_that_fails_has_a_reason(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_args: object) -> None:
+def test_a_method_that_fails_has_a_reason(bert: FrozenModel) -> None:
+    def failing(*_args: object) -> Attribution:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.studies.published_metrics.final_attribution", failing)
-    row, *_ = published_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
+    row, *_ = published_rows(bert, INPUTS, select(["occlusion"]), Settings(), print, failing)
     assert row == {"method": "occlusion", "inputs": 0, "reason": "Internal error in Crosslight (RuntimeError)."}
     assert "| Occlusion | failed: Internal error in Crosslight (RuntimeError). |" in published_markdown({"rows": [row]})
 

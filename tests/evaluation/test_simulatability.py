@@ -26,6 +26,7 @@ from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import from_package
 from explainers.report.quantities import with_student_gains
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Settings
 from explainers.studies.criteria import (
     padded,
@@ -140,15 +141,12 @@ def test_the_same_seed_gives_the_same_rows(bert: FrozenModel, states: UnitStates
     assert first == again
 
 
-def test_a_method_that_fails_has_a_reason(
-    bert: FrozenModel, states: UnitStates, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(*_args: object) -> None:
+def test_a_method_that_fails_has_a_reason(bert: FrozenModel, states: UnitStates) -> None:
+    def failing(*_args: object) -> Attribution:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.studies.criteria.final_attribution", failing)
     rows = simulatability_rows(
-        bert, INPUTS, select(["occlusion"]), Settings(), states, shown=10, students=1, progress=print
+        bert, INPUTS, select(["occlusion"]), Settings(), states, shown=10, students=1, progress=print, explain=failing
     )
     assert rows[-1] == {"method": "occlusion", "reason": "Internal error in Crosslight (RuntimeError)."}
 

@@ -20,6 +20,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "cards": cards_command,
     "consistency": data_sets.consistency_command,
     "equal-calls": methods.equal_calls_command,
+    "explain-set": data_sets.explain_set_command,
     "identifiability": methods.identifiability_command,
     "long-texts": long_texts_command,
     "masking": models.masking_command,

@@ -1,4 +1,5 @@
-"""The studies that measure every method on a data set: consistency, simulatability, published metrics, plausibility."""
+"""The studies that explain or measure a data set: explain-set, consistency, simulatability, published metrics,
+plausibility."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,41 @@ from explainers.commands import options
 from explainers.results.decision import EVALUATED_SAMPLING, Settings, checked_settings
 
 DEFAULT_METHODS = "aml,cimi,ciem,ivra,gradient_x_input,integrated_gradients,occlusion,lime,kernel_shap"
+
+
+def explain_set_command(
+    model: options.ModelName = "sst2",
+    data: options.UnseenData = None,
+    split: options.SplitName = "test",
+    n: options.InputCount = 300,
+    methods: Annotated[str, typer.Option(help="Method ids, separated by commas; by default all with weights.")] = "",
+    erasure: options.ExplainedUnder = "mask",
+    unit: options.UnitName = "word",
+    samples: options.Samples = 500,
+    sampling: options.SamplingName = EVALUATED_SAMPLING,
+    steps: options.Steps = 50,
+    seed: options.Seed = 0,
+    out: Annotated[
+        Path, typer.Option(help="Folder of the explanations, which is --explanations of the other commands.")
+    ] = Path("runs/explanations"),
+    device: options.DeviceName = "auto",
+    yes: options.Yes = False,
+) -> None:
+    """Explain a data set once, for `evaluate`, consistency, simulatability and published-metrics, which measure it."""
+    with options.user_errors(), options.downloads(yes=yes):
+        from explainers.evaluation.data_set import explained_set
+        from explainers.evaluation.explanation_store import explain_set
+        from explainers.report.wording import counted
+
+        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
+        ids = tuple(filter(None, options.split_ids(methods)))
+        explained = explained_set("explain-set", model, data, split, n, ids, settings, device, out, costly=True)
+        made, reasons = explain_set(
+            explained.model, explained.inputs, explained.specs, settings, explained.explain, options.show_progress
+        )
+        typer.echo(f"{counted(made, 'explanation')} of {counted(len(explained.inputs), 'input')} in {out}.")
+        for method, reason in reasons.items():
+            typer.echo(f"{method}: {reason}")
 
 
 def consistency_command(
@@ -24,6 +60,7 @@ def consistency_command(
     sampling: options.SamplingName = EVALUATED_SAMPLING,
     steps: options.Steps = 50,
     seed: options.Seed = 0,
+    explanations: options.ExplanationFolder = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/consistency"),
     device: options.DeviceName = "auto",
     yes: options.Yes = False,
@@ -37,8 +74,10 @@ def consistency_command(
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = tuple(filter(None, options.split_ids(methods)))
-        explained = explained_set("consistency", model, data, split, n, ids, settings, device)
-        rows = consistency_rows(explained.model, explained.inputs, explained.specs, settings, options.show_progress)
+        explained = explained_set("consistency", model, data, split, n, ids, settings, device, explanations)
+        rows = consistency_rows(
+            explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
+        )
         table = {**explained.record, "rows": rows}
         content = written(table, out / CONSISTENCY)
         typer.echo(content if json_ else consistency_markdown(table))
@@ -58,6 +97,7 @@ def simulatability_command(
     seed: options.Seed = 0,
     shown: Annotated[int, typer.Option(min=1, help="Inputs from which a student learns.")] = 30,
     students: Annotated[int, typer.Option(min=1, help="Students, each with inputs of its own.")] = 10,
+    explanations: options.ExplanationFolder = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/simulatability"),
     device: options.DeviceName = "auto",
     yes: options.Yes = False,
@@ -73,7 +113,7 @@ def simulatability_command(
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = tuple(filter(None, options.split_ids(methods)))
         command = f"simulatability --shown {shown} --students {students}"
-        explained = explained_set(command, model, data, split, n, ids, settings, device)
+        explained = explained_set(command, model, data, split, n, ids, settings, device, explanations)
         rows = simulatability_rows(
             explained.model,
             explained.inputs,
@@ -83,6 +123,7 @@ def simulatability_command(
             shown=shown,
             students=students,
             progress=options.show_progress,
+            explain=explained.explain,
         )
         table = {**explained.record, "shown": shown, "students": students, "rows": rows}
         content = written(table, out / SIMULATABILITY)
@@ -101,6 +142,7 @@ def published_metrics_command(
     sampling: options.SamplingName = EVALUATED_SAMPLING,
     steps: options.Steps = 50,
     seed: options.Seed = 0,
+    explanations: options.ExplanationFolder = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/published_metrics"),
     device: options.DeviceName = "auto",
     yes: options.Yes = False,
@@ -113,8 +155,10 @@ def published_metrics_command(
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = tuple(filter(None, options.split_ids(methods)))
-        explained = explained_set("published-metrics", model, data, split, n, ids, settings, device)
-        rows = published_rows(explained.model, explained.inputs, explained.specs, settings, options.show_progress)
+        explained = explained_set("published-metrics", model, data, split, n, ids, settings, device, explanations)
+        rows = published_rows(
+            explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
+        )
         table = {**explained.record, "rows": rows}
         content = written(table, out / PUBLISHED_METRICS)
         typer.echo(content if json_ else published_markdown(table))
