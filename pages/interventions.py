@@ -1,12 +1,13 @@
 """Interventions: change the model's internal states, and see whether its narrators follow."""
 
 from app import page_compat
-from app.interventions import computations, examples, heading, inputs, interchange
+from app.interventions import computations, examples, heading, interchange
+from app.interventions.state import interventions_state
 from app.session import model_pool
 
 page_compat.navigated()
 pool = model_pool()
-state = inputs.interventions_state()
+state = interventions_state()
 state.begin()
 state.finish()  # before what takes its time
 

@@ -4,13 +4,14 @@ from app import page_compat
 from app.model_info import model_info
 from app.server.login import current_account
 from app.session import model_pool
-from app.train import form, job_list, texts_form, view
+from app.train import form, texts_form, view
+from app.train.state import train_state
 
 page_compat.navigated()
 account = current_account()
 pool = model_pool()
 
-state = job_list.train_state()
+state = train_state()
 state.begin()
 
 form.title()

@@ -13,7 +13,8 @@ import streamlit as st
 from app import components, plain_text
 from app.annotate import decision_form, payload, projects, session
 from app.annotate.disputes import Dispute, OwnerDecision, histories, marks, title, values, words
-from app.annotate.session import Adjudication, Reply, annotate_state, attempt
+from app.annotate.session import attempt
+from app.annotate.state import Adjudication, Reply, annotate_state
 from app.session import put, sent_by, value_of
 from app.store import Store
 from explainers.annotations import judged, records

@@ -18,7 +18,8 @@ import streamlit as st
 from app import components, plain_text
 from app.annotate.disputes import Dispute, OwnerDecision, decided_answer, options, title, values, words
 from app.annotate.payload import TaskQuestion, cells, image, prediction, segments, suggestion
-from app.annotate.session import annotate_state, attempt
+from app.annotate.session import attempt
+from app.annotate.state import annotate_state
 from app.session import value_of
 from explainers.annotations import judged, records
 from explainers.errors import ExplanationError

@@ -10,8 +10,9 @@ from dataclasses import replace
 import streamlit as st
 
 from app import plain_text
-from app.annotate import answers, disputes, payload, people, preparation, projects, session
+from app.annotate import answers, disputes, payload, people, preparation, projects
 from app.annotate.projects import Project
+from app.annotate.state import Reply, annotate_state
 from app.store import Store
 from explainers.annotations import opinions, records
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
@@ -174,7 +175,7 @@ def finished(store: Store, project: Project, annotator: int) -> None:
         plain_text.success(NO_MORE.format(done=done.done, skipped=done.skipped))
     else:
         st.info(NOTHING)
-    state = session.annotate_state()
+    state = annotate_state()
     skipped, last = answers.skipped_items(store, annotator), answers.before(store, annotator, None)
     with st.container(horizontal=True):
         if skipped:
@@ -192,7 +193,7 @@ def skip_button(store: Store, project: Project, annotator: int, item: int) -> No
 
 
 def _last_problem() -> None:
-    reply = session.annotate_state().reply
+    reply = annotate_state().reply
     if reply is not None and reply.problem:
         plain_text.error(reply.problem)
 
@@ -203,6 +204,6 @@ def _skip(store: Store, project: Project, annotator: int, item: int) -> None:
         task = answers.next_task(stored, project.tasks) or project.tasks[0]
         version = next((annotation.version for annotation in stored if annotation.task == task), 0) + 1
         answers.confirm_new(store, project, annotator, answers.Confirmation(item, task, version, None))
-        session.annotate_state().revisit(None)
+        annotate_state().revisit(None)
     except ExplanationError as error:
-        session.annotate_state().reply = session.Reply(problem=str(error))
+        annotate_state().reply = Reply(problem=str(error))

@@ -14,7 +14,8 @@ from app.annotate import people, preparation, project_form, projects, session, w
 from app.annotate.people import Invite
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.results_view import results_view
-from app.annotate.session import PARAMETER, PEOPLE, RESULTS, SETTINGS, WORK, AnnotateVisitor, annotate_state, attempt
+from app.annotate.session import PARAMETER, AnnotateVisitor, attempt
+from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, annotate_state
 from app.annotate.tables import method_name
 from app.database.connections import StoreUnavailable
 from app.server import edge, login

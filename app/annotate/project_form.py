@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass
 import streamlit as st
 
 from app import model_pool, plain_text
-from app.annotate import data_files, preparation, projects, session
+from app.annotate import data_files, preparation, projects
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
+from app.annotate.state import annotate_state
 from app.model_info import ModelInfo, model_box, model_info
 from app.server.login import Account
 from app.session import put, value_of
@@ -169,7 +170,7 @@ def new_project(
     store: Store, preparer: preparation.Preparer, pool: model_pool.ModelPool, account: Account
 ) -> Project | None:
     """Draw the form; return the project once it is made."""
-    state = session.annotate_state()
+    state = annotate_state()
     left, right = st.columns(2)
     with left:
         name = st.text_input("Name", key="project name", max_chars=LONGEST_NAME)

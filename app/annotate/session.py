@@ -1,103 +1,19 @@
-"""What a session holds of the Annotate page, what all its sessions share, and what a button does."""
+"""Who looks at the Annotate page, what all its sessions share, and what a button does."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import streamlit as st
 
 from app import components, plain_text
-from app.annotate import answers, disputes, people, preparation, projects
-from app.annotate.payload import TaskQuestion
+from app.annotate import people, preparation
+from app.annotate.state import annotate_state
 from app.compare.session import engine
 from app.server import lifetime, login
-from app.session import MODEL_NAME, NOT_CARRIED, PageState, carried, held
 from app.store import Store
 from explainers.errors import ExplanationError
 
-WORK, PEOPLE, RESULTS, SETTINGS = "Annotate", "People", "Results", "Settings"  # views of a project
 PARAMETER, COOKIE = "invite", "crosslight_annotator"
-
-
-@dataclass(frozen=True)
-class AnnotateControls:
-    """What an owner chooses. Only the model of a new project is in the address."""
-
-    model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
-    annotation_project: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-    annotation_view: str = field(default=WORK, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-    decided_task: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-    decided_item: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-
-
-class Reply(NamedTuple):
-    """What became of an action that a component sent: its id, and a sentence why it failed or what was stored."""
-
-    reply: str = ""
-    problem: str = ""
-    stored: str = ""
-
-
-@dataclass(frozen=True)
-class Adjudication:
-    """What is to be decided, by whom, and what was decided before, the newest last."""
-
-    store: Store
-    project: projects.Project
-    dispute: disputes.Dispute
-    by: str
-    earlier: tuple[disputes.OwnerDecision, ...]
-
-    @property
-    def key(self) -> str:
-        return f"decide {self.dispute.id} {len(self.earlier)}"
-
-    def store_decision(self, answer: Any, origin: str, own_class: str = "") -> None:
-        decided: disputes.Decided = self.dispute.state.number, self.dispute.task
-        seen = len(self.earlier)
-        disputes.decide(self.store, self.project, decided, answer, origin, self.by, seen, own_class=own_class)
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Return among which classes the owner chooses with marks."""
-        labels = self.dispute.state.prepared.labels
-        return labels if self.dispute.task == "mark" and len(labels) > 1 else ()
-
-
-@dataclass
-class AnnotateState(PageState[AnnotateControls]):
-    controls: AnnotateControls = field(default_factory=AnnotateControls)
-    problem: str = ""  # why a button could not do its work
-    secret: str = ""  # the pass of an invited annotator
-    left: bool = False  # whether this browser has forgotten the invitation
-    invitation_problem: str = ""
-    next_project: int | None = None  # opened when the page is drawn next
-    question: tuple[Store, projects.Project, TaskQuestion] | None = None  # what is asked
-    revisited: answers.Stored | None = None  # the confirmed answer to which the person went back
-    reply: Reply | None = None  # to the last action
-    payload: dict[str, Any] | None = None  # what the component shows
-    shows_item: bool = False  # whether the last page that could be drawn showed an item
-    adjudication: Adjudication | None = None  # what is decided
-    adjudication_reply: Reply = field(default_factory=Reply)
-    adjudication_payload: dict[str, Any] | None = None
-    judged_cards: dict[str, Any] | None = None
-
-    def another_project(self) -> None:
-        """Forget what belonged to the project before."""
-        self.revisited = self.reply = None
-
-    def revisit(self, stored: answers.Stored | None) -> None:
-        """Go back to a confirmed answer; None: on to the next item."""
-        self.revisited = stored
-
-    def next_dispute(self) -> None:
-        """Go on to the next item without a decision."""
-        self.change(decided_item="")
-
-
-def annotate_state() -> AnnotateState:
-    """Return what the session holds of the Annotate page."""
-    return held(AnnotateState)
 
 
 @dataclass(frozen=True)

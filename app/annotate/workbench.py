@@ -10,7 +10,7 @@ from app.annotate import answers, decision_form, intermission, people, preparati
 from app.annotate.answers import Confirmation, Stored
 from app.annotate.payload import PREDICTION_HIDDEN, TaskQuestion, payload
 from app.annotate.projects import Project
-from app.annotate.session import Reply, annotate_state
+from app.annotate.state import Reply, annotate_state
 from app.session import sent_by
 from app.store import Store
 from explainers.errors import ExplanationError

@@ -9,7 +9,7 @@ import pandas as pd
 
 from app.session import MODEL_NAME, NOT_CARRIED, TEXT, carried, held
 from app.store import Job
-from app.train.job_list import JobListState
+from app.train.state import JobListState
 from explainers.evaluation import names, record_file, sanity_summary, set_spec, set_summary
 from explainers.memoized import memoized
 from explainers.report.set_tables import metric_columns

@@ -6,7 +6,8 @@ import streamlit as st
 
 from app import plain_text
 from app.interventions import computations, inputs
-from app.interventions.inputs import LAST, SETS, OwnImages, PlainInput, PlainInputs, interventions_state
+from app.interventions.inputs import OwnImages, PlainInput, PlainInputs
+from app.interventions.state import LAST, SETS, interventions_state
 from explainers.datasets import labelled_rows, tables
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.user_texts import FEWEST_PAIRS, MOST_PAIRS, listed, read_pairs, shipped_pairs

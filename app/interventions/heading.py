@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import model_pool, plain_text
-from app.interventions import computations, inputs
+from app.interventions import computations
+from app.interventions.state import interventions_state
 from app.model_info import model_info
 from app.session import visit
 from explainers.report.wording import escaped
@@ -41,7 +42,7 @@ def narrated_model(pool: model_pool.ModelPool) -> computations.NarratedModel:
     if not models:
         st.info(NO_NARRATORS)
         st.stop()
-    state = inputs.interventions_state()
+    state = interventions_state()
     chosen = state.controls.asked if state.controls.asked in models else visit().model
     if chosen and chosen not in models:
         known = model_info(pool, chosen).version

@@ -13,7 +13,8 @@ import streamlit as st
 from app import model_pool, plain_text
 from app.interventions import computations, conclusions, heading, inputs
 from app.interventions.computations import FirstExchange, HeadInfo, NarratedModel
-from app.interventions.inputs import DRAWS, RANDOM, TYPED, PlainInput, PlainInputs, interventions_state
+from app.interventions.inputs import PlainInput, PlainInputs
+from app.interventions.state import DRAWS, RANDOM, TYPED, interventions_state
 from app.plain_text import Bold
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.report.wording import join_names

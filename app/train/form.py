@@ -19,8 +19,9 @@ from app import model_pool, plain_text
 from app.model_info import is_fetched_first, model_box, model_info
 from app.server.login import Account
 from app.store import Job
-from app.train import job_list, outcome
+from app.train import outcome
 from app.train.jobs import Jobs, device
+from app.train.state import train_state
 from app.train.texts_form import SubmittedTexts
 from explainers.datasets.example import Example
 from explainers.datasets.images.sets import OWN
@@ -70,7 +71,7 @@ def settings(method: str, variant: str) -> tuple[int, tuple[tuple[str, str], ...
     usual_first = sorted(by_name.values(), key=lambda one: USUAL.index(one.name) if one.name in USUAL else len(USUAL))
     cells = [cell for _ in range(0, len(by_name) + 1, 3) for cell in st.columns(3)]
     with cells[0]:
-        widget = job_list.train_state().widget("train_seed")
+        widget = train_state().widget("train_seed")
         seed = st.number_input(about_seed.label, 0, 9999, step=1, help=about_seed.meaning, **widget)
     changed = []
     for cell, setting in zip(cells[1:], usual_first, strict=False):
@@ -119,7 +120,7 @@ def title() -> None:
 
 def fit_spec(pool: model_pool.ModelPool) -> FitSpec:
     """Model, method, the name of the result, and the settings."""
-    state = job_list.train_state()
+    state = train_state()
     first, second, third = st.columns(3)
     with first:
         model = model_box(state)

@@ -1,35 +1,21 @@
-"""The list of an account's jobs of one kind, as Train and Evaluate draw it, and what a session holds of Train."""
+"""The list of an account's jobs of one kind, as Train and Evaluate draw it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from app import plain_text, streamlit_shims
 from app.server.login import Account
-from app.session import MODEL_NAME, NOT_CARRIED, Controls, PageState, carried, held
 from app.store import Job, JobKind
 from app.train.jobs import Jobs, Overview
+from app.train.state import JobListState
 from explainers.errors import ExplanationError
 
 TICK, SLOW_TICK = 2.0, 10.0  # seconds between two redraws while anything is on its way, or while the store fails
 BUTTONS_WIDTH = 320  # pixels, enough for three buttons
 COLOURS = {"waiting": "gray", "running": "blue", "done": "green", "failed": "red", "cancelled": "orange"}
-
-
-@dataclass
-class JobListState(PageState[Controls]):
-    """What a session holds of a page with a list of jobs. `problem` is why a button could not do its work; `paces` has
-    by job and its start how far it was when the session saw it first, and when that was."""
-
-    problem: str = ""
-    paces: dict[tuple[int, float | None], tuple[int, float]] = field(default_factory=dict)
-
-    def take_problem(self) -> str:
-        """Return the problem, which is shown once."""
-        problem, self.problem = self.problem, ""
-        return problem
 
 
 @dataclass(frozen=True)
@@ -105,24 +91,3 @@ def _tick(overview: Overview | str) -> float | None:
     if isinstance(overview, str):
         return SLOW_TICK
     return TICK if overview.active else None
-
-
-@dataclass(frozen=True)
-class TrainControls:
-    """What stands in the form besides the settings of a method. Only the model is in the address."""
-
-    model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
-    train_variant: str = field(default="mine", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-    train_method: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-    train_seed: int = field(default=0, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-    train_texts: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-
-
-@dataclass
-class TrainState(JobListState[TrainControls]):
-    controls: TrainControls = field(default_factory=TrainControls)
-
-
-def train_state() -> TrainState:
-    """Return what the session holds of the Train page."""
-    return held(TrainState)

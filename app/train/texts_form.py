@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import model_info, plain_text
-from app.train.job_list import train_state
+from app.train.state import train_state
 from explainers.datasets import tables, user_texts
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import image_rows

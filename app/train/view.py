@@ -15,6 +15,7 @@ from app.session import value_of
 from app.store import Job, Store, exists
 from app.train import job_list, outcome, processes
 from app.train.jobs import EXPLAINERS, Jobs, Overview, own_weights
+from app.train.state import train_state
 from explainers.errors import ExplanationError
 from explainers.report.wording import duration
 
@@ -43,7 +44,7 @@ def jobs() -> Jobs:
 def trainings(jobs: Jobs, account: login.Account) -> None:
     """Draws the trainings of an account, again and again as long as one is on its way or the store fails."""
     st.header("Trainings", anchor=False)
-    listed = job_list.JobList(jobs, account, "fit", job_list.train_state(), _draw)
+    listed = job_list.JobList(jobs, account, "fit", train_state(), _draw)
     listed.show(listed.overview())
 
 
@@ -124,7 +125,7 @@ def _progress(job: Job, log: outcome.Log | None) -> tuple[float, str]:
         return 1.0, "Checking and saving the weights"
     since = None
     if log.moment > (job.started or 0.0):  # else the log is that of the training before it was resumed
-        since = job_list.train_state().paces.setdefault((job.id, job.started), (log.step, log.moment))
+        since = train_state().paces.setdefault((job.id, job.started), (log.step, log.moment))
     seconds = outcome.pace(log, since)
     left = f", about {duration(seconds * (log.steps - log.step))} left" if seconds else ""
     epoch = f"epoch {log.epoch} of {log.total_epochs}"

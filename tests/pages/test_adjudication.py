@@ -12,7 +12,7 @@ import streamlit as st
 from app.annotate import adjudication, answers, disputes, people, projects, session
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project, ProjectSpec
-from app.annotate.session import RESULTS, AnnotateControls, AnnotateState
+from app.annotate.state import RESULTS, AnnotateControls, AnnotateState
 from app.annotate.tables import ItemRow
 from app.server.login import ANYBODY
 from app.store import URL_VARIABLE

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.annotate import answers, people, projects, results, session, workbench
 from app.annotate.projects import Project
-from app.annotate.session import AnnotateState
+from app.annotate.state import AnnotateState
 from app.annotate.workbench import AHEAD
 from app.server.login import ANYBODY
 from app.store import URL_VARIABLE

@@ -455,7 +455,7 @@ def test_the_model_of_a_compare_address_is_the_one_that_is_shown(
         import streamlit as st
 
         from app.interventions import heading
-        from app.interventions.inputs import interventions_state
+        from app.interventions.state import interventions_state
 
         interventions_state().begin()
         st.text(heading.narrated_model(None))  # type: ignore[arg-type]

@@ -19,8 +19,8 @@ from app.annotate.payload import GUIDE
 from app.annotate.preparation import Preparer
 from app.annotate.projects import ORDER, Project, ProjectSpec
 from app.annotate.results_view import UNPREPARED
-from app.annotate.session import RESULTS
 from app.annotate.shown_results import ShownResults, shown_results
+from app.annotate.state import RESULTS
 from app.annotate.workbench import NO_REASON
 from app.model_info import ModelInfo
 from app.server.login import ANYBODY

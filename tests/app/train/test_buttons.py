@@ -18,9 +18,10 @@ def page(folder: str, exit_code: int | None, status: str = "failed", *, sha: str
 
     from app.server.login import ANYBODY
     from app.store import Job
-    from app.train.job_list import JobList, train_state
+    from app.train.job_list import JobList
     from app.train.jobs import Overview
     from app.train.processes import OUTPUT
+    from app.train.state import train_state
     from app.train.view import _draw
     from explainers.training.artifacts import own_folder
     from explainers.training.spec import FitSpec
