@@ -21,7 +21,7 @@ from explainers.datasets import user_texts
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation import measurement, record_file
-from explainers.evaluation.explanation_store import explaining
+from explainers.evaluation.explanation_store import explaining, saying_how_many_are_new
 from explainers.evaluation.measurement import Explain, final_attribution
 from explainers.evaluation.table import Row, summary_rows
 from explainers.memoized import memoized
@@ -93,6 +93,7 @@ class EvaluationSpec:
         words += changed_options(settings)
         words += [f"--processes {self.processes}"] if self.processes > 1 else []
         words += [f"--precision {self.precision}"] if self.precision != "float32" else []
+        words += ["--explanations FOLDER"] if self.explanations is not None else []
         words += [] if bundle_cards.is_generated(model) and self.data is None else ["--data DIR"]
         return " ".join(words)
 
@@ -127,7 +128,8 @@ def evaluate_data_set(
         check_applicable(spec.methods, example)
     plan = measurement.Plan(specs, settings, cast(tuple[Erasure, ...], spec.erasures), sensitive)
     running = run_evaluation(model, inputs, plan, out, spec.processes, explaining(spec.explanations))
-    _show_progress(running, len(inputs), progress)
+    with saying_how_many_are_new(spec.explanations, progress):
+        _show_progress(running, len(inputs), progress)
     records = measurement.current_records(out, [spec.id for spec in specs], model)
     about = {
         "model": {
@@ -224,8 +226,9 @@ def explained_set(
     *,
     costly: bool = False,
 ) -> ExplainedSet:
-    """What is explained, by default with the methods that are repeatable and need few passes, or with the `costly`
-    ones too; and how: with the explanations of a folder, or anew.
+    """Return the model, the inputs, the methods, and how they explain: with the explanations of a folder, or anew.
+
+    By default the methods are those that are repeatable and need few passes, or with `costly` all.
 
     Raises `ExplanationError` for what cannot be explained.
     """
@@ -237,6 +240,7 @@ def explained_set(
     words = [f"python -m explainers {command} --model {frozen.name} --split {split} --n {n}"]
     words += [f"--methods {','.join(ids)}"] if ids else []
     words += changed_options(settings)
+    words += ["--explanations FOLDER"] if explanations is not None else []
     record = {
         "model": {"name": frozen.name, "version": frozen.version},
         "data": {"split": split, "inputs": len(inputs), "seed": settings.seed},

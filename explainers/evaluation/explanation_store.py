@@ -1,8 +1,8 @@
 """Explanations kept in a folder, so that every measurement of a set reads them and none explains an input again.
 
-An explanation is found again by everything that it depends on: the code of the methods and models, the model with its
-device and precision, the method with its weights, the settings, the input with its units, and the class. The file holds
-a checksum of these and the scores, but no text. Several processes may read and write it.
+An explanation is looked up by everything that it depends on: the code of the methods and models and the versions of the
+libraries, the model with its device and precision, the method with its weights, the settings, the input with its units,
+and the class. The file holds a checksum of these and the scores, but no text. Several processes may read and write it.
 """
 
 import hashlib
@@ -11,27 +11,31 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from explainers.comparison import runner
 from explainers.comparison.decision import card_of, encode_units
 from explainers.datasets.example import Example
-from explainers.errors import ExplanationError
-from explainers.evaluation.measurement import Explain, final_attribution, predicted_class, weights_checksum
+from explainers.evaluation.measurement import (
+    Explain,
+    UnusableStore,
+    explained_by,
+    final_attribution,
+    predicted_class,
+    weights_checksum,
+)
 from explainers.installation import IMPORTED_FROM
-from explainers.methods.registry import MethodSpec, applicable
+from explainers.methods.registry import METHODS, MethodSpec, base_id
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision, Settings
+from explainers.results.events import Failure
 
 FILE = "explanations.sqlite"
-EXPLAINING = ("attribution", "comparison", "learned", "methods", "models")  # packages on which scores depend
+EXPLAINING = ("attribution", "comparison", "learned", "methods", "metrics", "models", "results")  # decide the scores
 WAIT = 60.0  # seconds for another process that is writing
 TABLE = "CREATE TABLE IF NOT EXISTS explanations (key TEXT PRIMARY KEY, attribution TEXT NOT NULL) WITHOUT ROWID"
 KEPT = tuple(field.name for field in fields(Attribution) if field.name not in ("encoding", "draws"))
@@ -42,6 +46,16 @@ def explaining(folder: Path | None) -> Explain:
     return final_attribution if folder is None else ExplanationStore(folder).attribution
 
 
+@contextmanager
+def saying_how_many_are_new(folder: Path | None, progress: Callable[[str], None]) -> Iterator[None]:
+    """Say at the end how many explanations were added to the folder, if there is one."""
+    before = 0 if folder is None else len(ExplanationStore(folder))
+    yield
+    if folder is not None:
+        after = len(ExplanationStore(folder))
+        progress(f"{after:,} explanations in {folder}, of which {after - before:,} are new.")
+
+
 def explain_set(
     model: FrozenModel,
     inputs: Sequence[Example],
@@ -49,34 +63,23 @@ def explain_set(
     settings: Settings,
     explain: Explain,
     progress: Callable[[str], None],
-) -> tuple[int, dict[str, str]]:
+) -> dict[str, str]:
     """Explain the predicted class of every input that has units, by every method that applies.
 
-    Returns how many explanations there are, and by method why one failed, which ends neither the others nor the set.
+    Returns by method why one failed, which ends neither the others nor the set. Raises `UnusableStore`.
     """
-    started, made, reasons = time.monotonic(), 0, dict[str, str]()
+    started, reasons = time.monotonic(), dict[str, str]()
     for number, example in enumerate(inputs, 1):
         pooled = model.pooled(PredictionCache())
         encoding = encode_units(pooled, example, settings)
-        if not encoding.units:
-            continue
-        decision = Decision(card_of(pooled), encoding, predicted_class(pooled, encoding), settings)
-        for spec in applicable(specs, example):
-            try:
-                explain(spec, pooled, decision)
-            except UnusableStore:
-                raise
-            except Exception as error:  # one method must not end hours of the others
-                reasons[spec.id] = runner.failure(spec.id, error).reason
-            else:
-                made += 1
+        if encoding.units:
+            decision = Decision(card_of(pooled), encoding, predicted_class(pooled, encoding), settings)
+            for spec, result in explained_by(specs, pooled, decision, explain):
+                if isinstance(result, Failure):
+                    reasons[spec.id] = result.reason
         if number % 25 == 0:
             progress(f"{number} of {len(inputs)} inputs, {time.monotonic() - started:.0f} s")
-    return made, reasons
-
-
-class UnusableStore(ExplanationError):
-    """The file of explanations cannot be read or written."""
+    return reasons
 
 
 @dataclass(frozen=True)
@@ -91,14 +94,18 @@ class ExplanationStore:
 
     def attribution(self, spec: MethodSpec, model: FrozenModel, decision: Decision) -> Attribution:
         """The method's final attribution, stored or computed and then stored; `seconds` and calls are those of the
-        computation, and `draws` are not kept. Raises `UnusableStore` where the file cannot be used."""
+        computation, and `draws` are not kept. That of another package's method is always computed, because its code is
+        not known here. Raises `UnusableStore`.
+        """
+        if base_id(spec.id) not in {declared.id for declared in METHODS.declared}:
+            return final_attribution(spec, model, decision)
         key = explanation_key(spec, model, decision)
         with self._connected() as connection:
-            found = connection.execute("SELECT attribution FROM explanations WHERE key = ?", (key,)).fetchone()
-        if found is not None:
-            kept: dict[str, Any] = json.loads(found[0])
-            lists = {name: tuple(value) for name, value in kept.items() if isinstance(value, list)}
-            return Attribution(encoding=decision.encoding, **{**kept, **lists})
+            row = connection.execute("SELECT attribution FROM explanations WHERE key = ?", (key,)).fetchone()
+        if row is not None:
+            stored: dict[str, Any] = json.loads(row[0])
+            lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+            return Attribution(encoding=decision.encoding, **{**stored, **lists})
         attribution = replace(final_attribution(spec, model, decision), draws=())
         content = json.dumps({name: getattr(attribution, name) for name in KEPT})
         with self._connected() as connection:
@@ -128,16 +135,16 @@ def explanation_key(spec: MethodSpec, model: FrozenModel, decision: Decision) ->
     """Return a checksum of all that the scores depend on."""
     encoding = decision.encoding
     parts: list[Any] = [
-        *(code_checksum(), torch.__version__, model.name, model.version, str(model.device), model.precision),
-        *(spec.id, weights_checksum(model, spec.id), decision.settings.as_dict(), decision.label),
-        *(repr(decision.target), encoding.shown_texts, repr(encoding.units), encoding.content_key.hex()),
+        *(code_checksum(), asdict(card_of(model)), model.precision, decision.settings.as_dict()),
+        *(spec.id, repr(spec.made_with(decision.settings)), weights_checksum(model, spec.id)),
+        *(decision.label, decision.versus, encoding.shown_texts, repr(encoding.units), encoding.content_key.hex()),
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 @cache
 def code_checksum() -> str:
-    """Return a checksum of the code that explains; a metric or a table that is added later does not change it."""
+    """Return a checksum of the code that explains; a table or a paper's metric that is added does not change it."""
     digest = hashlib.sha256()
     for package in EXPLAINING:
         for path in sorted((IMPORTED_FROM / "explainers" / package).rglob("*.py")):

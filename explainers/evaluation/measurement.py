@@ -34,6 +34,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision, Settings
+from explainers.results.events import Failure
 from explainers.training.artifacts import find_artifact
 
 
@@ -113,10 +114,30 @@ Scores = tuple[float, ...]
 Explain = Callable[[MethodSpec, FrozenModel, Decision], Attribution]
 
 
+class UnusableStore(ExplanationError):
+    """Explanations that were stored cannot be read, or new ones not written."""
+
+
 def final_attribution(spec: MethodSpec, model: FrozenModel, decision: Decision) -> Attribution:
     """The last of a method's estimates."""
     *_, last = runner.estimates(spec, model, decision, Meter())
     return last
+
+
+def explained_by(
+    specs: Sequence[MethodSpec], model: FrozenModel, decision: Decision, explain: Explain
+) -> Iterator[tuple[MethodSpec, Attribution | Failure]]:
+    """Yield what every method that applies says of the decision, or why it failed, which does not end the others.
+
+    Raises `UnusableStore`.
+    """
+    for spec in applicable(specs, runner.example_of(decision.encoding)):
+        try:
+            yield spec, explain(spec, model, decision)
+        except UnusableStore:
+            raise
+        except Exception as error:  # one method must not end hours of the others
+            yield spec, runner.failure(spec.id, error)
 
 
 def measure_input(
@@ -143,14 +164,16 @@ def measure_input(
     decision = Decision(card_of(model), encoding, predicted_class(model, encoding), plan.settings)
     records: dict[str, record_file.Record] = {}
     orders: dict[str, list[Scores]] = {}
-    for spec in (spec for spec in specs if spec.id in missing):
+    for spec, result in explained_by([spec for spec in specs if spec.id in missing], model, decision, explain):
         record = records[spec.id] = {"text": number, "method": spec.id, "weights": weights[spec.id]}
-        attribution = _explained(explain, spec, model, decision, record)
-        if attribution is not None:
-            orders[spec.id] = [attribution.scores]
-            if number < plan.sensitive and spec.repeatable:
-                with suppress(Exception):  # AvgSen is then missing for this input
-                    record[names.AVGSEN] = _sensitivity(spec, model, decision, other, plan.settings.seed + number)
+        if isinstance(result, Failure):
+            record["failed"] = result.reason
+            continue
+        record |= {"seconds": result.seconds, "calls": result.model_calls}
+        orders[spec.id] = [result.scores]
+        if number < plan.sensitive and spec.repeatable:
+            with suppress(Exception):  # AvgSen is then missing for this input
+                record[names.AVGSEN] = _sensitivity(spec, model, decision, other, plan.settings.seed + number)
     for control, rows in control_scores(decision).items():
         if control in missing:
             records[control] = {"text": number, "method": control, "weights": ""}
@@ -191,19 +214,6 @@ def control_scores(decision: Decision) -> dict[str, list[Scores]]:
 def metrics_of_scores(answers: MaskedPredictor, scores: Scores, label: int) -> dict[str, float]:
     """Every metric by id; decision flips are searched at every count, however many units there are."""
     return faithfulness.measured(answers, scores, label, searched=tuple(range(len(scores) + 1)))
-
-
-def _explained(
-    explain: Explain, spec: MethodSpec, model: FrozenModel, decision: Decision, record: record_file.Record
-) -> Attribution | None:
-    """The attribution; its cost, or the reason why there is none, goes into the record."""
-    try:
-        attribution = explain(spec, model, decision)
-    except Exception as error:  # one method must not end hours of the others
-        record["failed"] = runner.failure(spec.id, error).reason
-        return None
-    record |= {"seconds": attribution.seconds, "calls": attribution.model_calls}
-    return attribution
 
 
 def _sensitivity(spec: MethodSpec, model: FrozenModel, decision: Decision, other: Example, seed: int) -> float:

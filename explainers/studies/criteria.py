@@ -11,10 +11,10 @@ from torch import Tensor
 
 from explainers.attribution.controls import random_scores
 from explainers.comparison.decision import card_of
-from explainers.comparison.runner import example_of, failure
+from explainers.comparison.runner import example_of
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
-from explainers.evaluation.measurement import Explain, Scores, final_attribution, predicted_class
+from explainers.evaluation.measurement import Explain, Scores, explained_by, final_attribution, predicted_class
 from explainers.evaluation.names import NO_EXPLANATION, POSITION, RANDOM, UNIFORM
 from explainers.learned import student
 from explainers.methods.registry import MethodSpec, applicable
@@ -25,6 +25,7 @@ from explainers.models.inputs.encoding import Encoding
 from explainers.report import evaluation_tables, quantities
 from explainers.report.tables import Table, TableColumn, as_percent, key_column
 from explainers.results.decision import Decision, Settings
+from explainers.results.events import Failure
 
 EQUAL = "all explanations or all states are equally far apart"
 Progress = Callable[[str], None]
@@ -68,11 +69,12 @@ def consistency_rows(
         pooled = model.pooled(calls.PredictionCache())
         decision = Decision(card_of(model), encoding, classes[-1], settings)
         for spec in applicable(specs, example_of(encoding)):
-            mine = scores.setdefault(spec.id, {})
-            try:
-                mine[number] = explain(spec, pooled, decision).scores
-            except Exception as error:  # one method must not end the others
-                reasons[spec.id] = failure(spec.id, error).reason
+            scores.setdefault(spec.id, {})
+        for spec, result in explained_by(specs, pooled, decision, explain):
+            if isinstance(result, Failure):
+                reasons[spec.id] = result.reason
+            else:
+                scores[spec.id][number] = result.scores
         for control, order in controls(encoding, settings.seed + number).items():
             scores.setdefault(control, {})[number] = order
         if (number + 1) % 25 == 0:
@@ -208,13 +210,11 @@ def explained_inputs(
         decision = Decision(card_of(model), encoding, predicted_class(model, encoding), settings)
         scores[UNIFORM].append((1.0,) * len(encoding.units))
         scores[RANDOM].append(random_scores(len(encoding.units), settings.seed + number))
-        for spec in applicable(specs, example_of(encoding)):
-            if spec.id in reasons:
-                continue
-            try:
-                scores.setdefault(spec.id, []).append(explain(spec, pooled, decision).scores)
-            except Exception as error:  # one method must not end the others
-                reasons[spec.id] = failure(spec.id, error).reason
+        for spec, result in explained_by([one for one in specs if one.id not in reasons], pooled, decision, explain):
+            if isinstance(result, Failure):
+                reasons[spec.id] = result.reason
+            else:
+                scores.setdefault(spec.id, []).append(result.scores)
         if (number + 1) % 25 == 0:
             progress(f"{number + 1} of {len(encodings)} inputs explained")
     return {method: rows for method, rows in scores.items() if method not in reasons}, reasons

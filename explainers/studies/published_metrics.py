@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 
 from explainers.comparison.decision import card_of
-from explainers.comparison.runner import example_of, failure
+from explainers.comparison.runner import example_of
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation import record_file
-from explainers.evaluation.measurement import Explain, Scores, control_scores, final_attribution, predicted_class
+from explainers.evaluation.measurement import (
+    Explain,
+    Scores,
+    control_scores,
+    explained_by,
+    final_attribution,
+    predicted_class,
+)
 from explainers.methods.registry import MethodSpec, applicable
 from explainers.metrics import bootstrap, erasure
 from explainers.models.calls import PredictionCache
@@ -21,6 +28,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.report import evaluation_tables, paper_definitions, paper_tables, tables
 from explainers.results.decision import Decision, Settings
+from explainers.results.events import Failure
 
 PUBLISHED_METRICS = "published_metrics.json"  # in a bundle's folder and in that of a run
 Progress = Callable[[str], None]
@@ -131,11 +139,11 @@ def _measured(
     decision = Decision(card_of(model), encoding, predicted_class(pooled, encoding), settings)
     controls, orders = control_scores(decision), dict[str, list[Scores]]()
     tried = applicable(specs, example_of(encoding))
-    for spec in tried:
-        try:
-            orders[spec.id] = [explain(spec, pooled, decision).scores]
-        except Exception as error:  # one method must not end the others
-            reasons[spec.id] = failure(spec.id, error).reason
+    for spec, result in explained_by(specs, pooled, decision, explain):
+        if isinstance(result, Failure):
+            reasons[spec.id] = result.reason
+        else:
+            orders[spec.id] = [result.scores]
     values = {
         method: _mean([published_values(pooled, decision, scores, metrics) for scores in several])
         for method, several in {**orders, **controls}.items()

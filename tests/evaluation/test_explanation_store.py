@@ -15,9 +15,9 @@ from explainers.errors import ExplanationError
 from explainers.evaluation import explanation_store
 from explainers.evaluation.data_set import run_evaluation
 from explainers.evaluation.explanation_store import FILE, ExplanationStore, explain_set, explanation_key
-from explainers.evaluation.measurement import Plan, current_records, final_attribution
-from explainers.methods.registry import MethodSpec, select
-from explainers.models.calls import Meter, PredictionCache
+from explainers.evaluation.measurement import Plan, UnusableStore, current_records, final_attribution
+from explainers.methods.registry import METHODS, MethodSpec, select
+from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision, Settings
@@ -28,7 +28,7 @@ from tests.evaluation.test_runner import TEXTS
 SETTINGS = Settings(samples=20)
 THINGS = ("film", "plot", "end", "joke")
 WORDS = ("good", "bad", "dull", "very good", "not bad")
-METHODS = ("occlusion", "lime", "kernel_shap", "integrated_gradients", "aml")
+EXPLAINED = ("occlusion", "lime", "kernel_shap", "integrated_gradients", "aml")
 
 
 def decision_of(model: FrozenModel, text: str = "a very dull plot", **fields: Any) -> Decision:
@@ -47,24 +47,26 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return computed
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_what_is_stored_is_what_was_computed(bert: FrozenModel, tmp_path: Path, method: str) -> None:
+@pytest.mark.parametrize("method", EXPLAINED)
+def test_what_is_stored_is_what_was_computed(
+    bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
     (spec,), store, decision = select([method]), ExplanationStore(tmp_path / "new"), decision_of(bert)
+    computed = counting(monkeypatch)
     first = store.attribution(spec, bert, decision)
     assert first.scores == final_attribution(spec, bert, decision).scores
-    meter = Meter()
-    assert store.attribution(spec, bert.metered(meter), decision) == first  # with its seconds and passes
-    assert (meter.answers, len(store)) == (0, 1)
+    assert store.attribution(spec, bert, decision) == first  # with its seconds and passes
+    assert (computed, len(store)) == ([method], 1)
 
 
 def test_every_measurement_of_a_set_reads_the_same_explanations(
     bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    specs, store = select(METHODS), ExplanationStore(tmp_path / "explanations")
+    specs, store = select(EXPLAINED), ExplanationStore(tmp_path / "explanations")
     texts = [Example(f"the {thing} was {word}") for thing in ("film", "plot") for word in WORDS]
     computed, plan = counting(monkeypatch), Plan(specs, SETTINGS, ("mask", "delete"))
-    made, reasons = explain_set(bert, texts, specs, SETTINGS, store.attribution, print)
-    assert (made, len(computed), len(store), reasons) == (50, 50, 50, {})
+    assert explain_set(bert, texts, specs, SETTINGS, store.attribution, print) == {}
+    assert len(computed) == len(store) == 50
     computed.clear()
     list(run_evaluation(bert, texts, plan, tmp_path / "stored", explain=store.attribution))
     consistency = consistency_rows(bert, texts, specs, SETTINGS, print, store.attribution)
@@ -72,8 +74,8 @@ def test_every_measurement_of_a_set_reads_the_same_explanations(
     scores = explained_inputs(bert, [bert.encode(text) for text in texts], specs, SETTINGS, print, store.attribution)
     assert computed == []
     list(run_evaluation(bert, texts, plan, tmp_path / "anew"))
-    stored, anew = (current_records(tmp_path / name, METHODS, bert) for name in ("stored", "anew"))
-    assert [record["metrics"] for record in stored] == [timeless_metrics(record) for record in anew]
+    stored, anew = (current_records(tmp_path / name, EXPLAINED, bert) for name in ("stored", "anew"))
+    assert [record["metrics"] for record in stored] == [about(record["metrics"]) for record in anew]
     assert consistency == consistency_rows(bert, texts, specs, SETTINGS, print)
     anew_published = published_rows(bert, texts, specs, SETTINGS, print)
     assert [row["metrics"] for row in published] == [
@@ -85,9 +87,9 @@ def test_every_measurement_of_a_set_reads_the_same_explanations(
     }
 
 
-def timeless_metrics(record: dict[str, Any]) -> Any:
+def about(metrics: dict[str, dict[str, float]]) -> Any:
     """Up to the last digits, which depend on what else was in a batch."""
-    return {erasure: pytest.approx(values, abs=1e-6) for erasure, values in record["metrics"].items()}
+    return {erasure: pytest.approx(values, abs=1e-6) for erasure, values in metrics.items()}
 
 
 CHANGES: dict[str, Callable[[FrozenModel, Decision], tuple[FrozenModel, Decision]]] = {
@@ -114,7 +116,7 @@ def test_an_explanation_is_found_again_only_for_the_same_question(bert: FrozenMo
     assert explanation_key(spec, other_model, other) != explanation_key(spec, bert, decision)
 
 
-def test_other_code_weights_and_methods_have_explanations_of_their_own(
+def test_other_code_weights_methods_and_libraries_have_explanations_of_their_own(
     bert: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     aml, cimi = select(["aml", "cimi"])
@@ -124,7 +126,26 @@ def test_other_code_weights_and_methods_have_explanations_of_their_own(
     keys.add(explanation_key(aml, bert, decision))
     monkeypatch.setattr(explanation_store, "code_checksum", lambda: "other code")
     keys.add(explanation_key(aml, bert, decision))
-    assert len(keys) == 4
+    card = replace(card_of(bert), libraries={"captum": "0"})
+    monkeypatch.setattr(explanation_store, "card_of", lambda _model: card)
+    keys.add(explanation_key(aml, bert, decision))
+    monkeypatch.setattr(explanation_store, "card_of", lambda _model: replace(card, device="cuda"))
+    keys.add(explanation_key(aml, bert, decision))
+    assert len(keys) == 6
+
+
+def test_the_checksum_is_of_the_code_that_explains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "explainers"
+    for name in (*explanation_store.EXPLAINING, "report"):
+        (package / name).mkdir(parents=True)
+    monkeypatch.setattr(explanation_store, "IMPORTED_FROM", tmp_path)
+    checksum = explanation_store.code_checksum.__wrapped__
+    (package / "report" / "table.py").write_text("one")
+    before = checksum()
+    (package / "report" / "table.py").write_text("another")
+    assert checksum() == before
+    (package / "metrics" / "erasure.py").write_text("one")
+    assert checksum() != before
 
 
 def explain(number: int, folder: Path, model: FrozenModel) -> None:
@@ -163,9 +184,9 @@ def test_a_method_that_fails_is_named_and_the_others_are_kept(
 
     monkeypatch.setattr(explanation_store, "final_attribution", broken)
     store = ExplanationStore(tmp_path)
-    made, reasons = explain_set(bert, TEXTS, select(["lime", "occlusion"]), SETTINGS, store.attribution, print)
-    assert (made, len(store)) == (4, 4)  # one of the five texts has no words
+    reasons = explain_set(bert, TEXTS, select(["lime", "occlusion"]), SETTINGS, store.attribution, print)
     assert reasons == {"lime": "Internal error in Crosslight (RuntimeError)."}
+    assert len(store) == 4  # one of the five texts has no words
 
 
 def test_the_file_holds_no_text(bert: FrozenModel, tmp_path: Path) -> None:
@@ -181,12 +202,13 @@ def test_the_commands_share_a_folder(tmp_path: Path, hub_folder: Path, monkeypat
     common = ["--model", str(hub_folder), "--data", str(texts), "--methods", "occlusion,lime", "--samples", "20"]
     folder, runner = str(tmp_path / "explanations"), CliRunner()
     result = runner.invoke(app, ["study", "explain-set", *common, "--out", folder])
-    assert (result.exit_code, result.stdout.strip()) == (0, f"40 explanations of 20 inputs in {folder}.")
+    assert (result.exit_code, result.stdout.strip()) == (0, f"40 explanations in {folder}, of which 40 are new.")
     computed = counting(monkeypatch)
     for command in (["study", "consistency"], ["study", "published-metrics"], ["evaluate", "--sensitive", "0"]):
         out = str(tmp_path / command[-1])
         result = runner.invoke(app, [*command, *common, "--explanations", folder, "--out", out])
         assert result.exit_code == 0, result.output
+        assert f"40 explanations in {folder}, of which 0 are new." in result.stderr
     assert computed == []
 
 
@@ -199,6 +221,40 @@ def test_rows_of_a_table_are_stored_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_pool_of_answers_does_not_change_what_is_stored(bert: FrozenModel, tmp_path: Path) -> None:
-    (spec,), decision = select(["kernel_shap"]), decision_of(bert)
-    first = ExplanationStore(tmp_path).attribution(spec, bert.pooled(PredictionCache()), decision)
+    (spec, *others), decision = select(["kernel_shap", "occlusion", "lime"]), decision_of(bert)
+    pooled = bert.pooled(PredictionCache())
+    for other in others:  # their answers are in the pool
+        final_attribution(other, pooled, decision)
+    first = ExplanationStore(tmp_path).attribution(spec, pooled, decision)
+    assert first.new_calls is not None
+    assert first.new_calls < first.model_calls
     np.testing.assert_allclose(first.scores, final_attribution(spec, bert, decision).scores, atol=1e-6)
+
+
+def test_settings_of_the_method_itself_have_explanations_of_their_own(bert: FrozenModel) -> None:
+    (faml,), decision = select(["faml"]), decision_of(bert)
+    assert faml.in_brief.id == faml.id
+    assert explanation_key(faml.in_brief, bert, decision) != explanation_key(faml, bert, decision)
+
+
+def test_methods_of_other_packages_are_never_stored(bert: FrozenModel, tmp_path: Path) -> None:
+    store, spec = ExplanationStore(tmp_path), replace(METHODS.get("occlusion"), id="of_another_package")
+    assert (
+        store.attribution(spec, bert, decision_of(bert)).scores
+        == final_attribution(METHODS.get("occlusion"), bert, decision_of(bert)).scores
+    )
+    assert len(store) == 0
+
+
+def test_a_store_that_cannot_be_used_ends_every_measurement(bert: FrozenModel, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no database, but more than a header of one" * 40)
+    explain, specs = ExplanationStore(tmp_path).attribution, select(["occlusion"])
+    texts = [Example(f"the film was {word}") for word in WORDS]
+    for measure in (
+        lambda: list(run_evaluation(bert, texts, Plan(specs, SETTINGS), tmp_path / "out", explain=explain)),
+        lambda: consistency_rows(bert, texts, specs, SETTINGS, print, explain),
+        lambda: published_rows(bert, texts, specs, SETTINGS, print, explain),
+        lambda: explained_inputs(bert, [bert.encode(text) for text in texts], specs, SETTINGS, print, explain),
+    ):
+        with pytest.raises(UnusableStore, match="Choose another folder"):
+            measure()

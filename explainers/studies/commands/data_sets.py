@@ -18,7 +18,9 @@ def explain_set_command(
     data: options.UnseenData = None,
     split: options.SplitName = "test",
     n: options.InputCount = 300,
-    methods: Annotated[str, typer.Option(help="Method ids, separated by commas; by default all with weights.")] = "",
+    methods: Annotated[
+        str, typer.Option(help="Method ids, separated by commas; by default all that can explain the model.")
+    ] = "",
     erasure: options.ExplainedUnder = "mask",
     unit: options.UnitName = "word",
     samples: options.Samples = 500,
@@ -34,16 +36,15 @@ def explain_set_command(
     """Explain a data set once, for `evaluate`, consistency, simulatability and published-metrics, which measure it."""
     with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
-        from explainers.evaluation.explanation_store import explain_set
-        from explainers.report.wording import counted
+        from explainers.evaluation.explanation_store import explain_set, saying_how_many_are_new
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = tuple(filter(None, options.split_ids(methods)))
         explained = explained_set("explain-set", model, data, split, n, ids, settings, device, out, costly=True)
-        made, reasons = explain_set(
-            explained.model, explained.inputs, explained.specs, settings, explained.explain, options.show_progress
-        )
-        typer.echo(f"{counted(made, 'explanation')} of {counted(len(explained.inputs), 'input')} in {out}.")
+        with saying_how_many_are_new(out, typer.echo):
+            reasons = explain_set(
+                explained.model, explained.inputs, explained.specs, settings, explained.explain, options.show_progress
+            )
         for method, reason in reasons.items():
             typer.echo(f"{method}: {reason}")
 
@@ -69,15 +70,17 @@ def consistency_command(
     """Measure CONS of every method: are inputs that the model represents alike explained alike?"""
     with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
+        from explainers.evaluation.explanation_store import saying_how_many_are_new
         from explainers.report.quantities import CONSISTENCY
         from explainers.studies.criteria import consistency_markdown, consistency_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = tuple(filter(None, options.split_ids(methods)))
         explained = explained_set("consistency", model, data, split, n, ids, settings, device, explanations)
-        rows = consistency_rows(
-            explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
-        )
+        with saying_how_many_are_new(explanations, options.show_progress):
+            rows = consistency_rows(
+                explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
+            )
         table = {**explained.record, "rows": rows}
         content = written(table, out / CONSISTENCY)
         typer.echo(content if json_ else consistency_markdown(table))
@@ -106,6 +109,7 @@ def simulatability_command(
     """Measure SIM of every method: does a student who is told its explanations answer as the model more often?"""
     with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
+        from explainers.evaluation.explanation_store import saying_how_many_are_new
         from explainers.learned.student import unit_states
         from explainers.report.quantities import SIMULATABILITY
         from explainers.studies.criteria import simulatability_markdown, simulatability_rows
@@ -114,17 +118,18 @@ def simulatability_command(
         ids = tuple(filter(None, options.split_ids(methods)))
         command = f"simulatability --shown {shown} --students {students}"
         explained = explained_set(command, model, data, split, n, ids, settings, device, explanations)
-        rows = simulatability_rows(
-            explained.model,
-            explained.inputs,
-            explained.specs,
-            settings,
-            unit_states(),
-            shown=shown,
-            students=students,
-            progress=options.show_progress,
-            explain=explained.explain,
-        )
+        with saying_how_many_are_new(explanations, options.show_progress):
+            rows = simulatability_rows(
+                explained.model,
+                explained.inputs,
+                explained.specs,
+                settings,
+                unit_states(),
+                shown=shown,
+                students=students,
+                progress=options.show_progress,
+                explain=explained.explain,
+            )
         table = {**explained.record, "shown": shown, "students": students, "rows": rows}
         content = written(table, out / SIMULATABILITY)
         typer.echo(content if json_ else simulatability_markdown(table))
@@ -151,14 +156,16 @@ def published_metrics_command(
     """Measure every method by the COMP and SUFF of AML, CIMI and CIEM, each as its authors define them."""
     with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
+        from explainers.evaluation.explanation_store import saying_how_many_are_new
         from explainers.studies.published_metrics import PUBLISHED_METRICS, published_markdown, published_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = tuple(filter(None, options.split_ids(methods)))
         explained = explained_set("published-metrics", model, data, split, n, ids, settings, device, explanations)
-        rows = published_rows(
-            explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
-        )
+        with saying_how_many_are_new(explanations, options.show_progress):
+            rows = published_rows(
+                explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
+            )
         table = {**explained.record, "rows": rows}
         content = written(table, out / PUBLISHED_METRICS)
         typer.echo(content if json_ else published_markdown(table))
