@@ -1,4 +1,7 @@
-"""All that a session holds of the Train page, one typed object, `TrainState`; and of any page with a list of jobs."""
+"""All that a session holds of the Train page: one typed object, `TrainState`.
+
+That of Evaluate, which has a list of jobs too, is a `JobListState` as well.
+"""
 
 from dataclasses import dataclass, field
 

@@ -105,7 +105,7 @@ class AttributionModel(nn.Module):
 
 
 class StateReader(nn.Module):
-    """G for an F whose input cannot take a token more, as of images with texts.
+    """G for an F whose input cannot take a token more, as of images with texts; CXPlain's network, too.
 
     A Transformer of two layers reads, for every position, F's embedding and its last state, and behind them one token
     that carries F's prediction. F itself gets no adapters: its image and its text may go through encoders that never

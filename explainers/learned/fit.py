@@ -21,7 +21,7 @@ from explainers.datasets.user_texts import logged, read_texts
 from explainers.errors import DataUnavailable
 from explainers.learned import fitting_loop, recipes
 from explainers.learned.batches import ROOM, KeptStates, LearningExample, batch, encode_for_learning
-from explainers.learned.recipe import Recipe, Select, states_read
+from explainers.learned.recipe import Memory, Recipe, Select, states_read
 from explainers.models import batching, bundle_cards, calls, catalog, internals, optimisation
 from explainers.models.frozen_model import FrozenModel
 from explainers.training import artifacts, loop
@@ -200,6 +200,7 @@ class FitPace:
 
     predicting: float  # a pass
     learning: float  # its part of a step, without the pass over the whole text where its states can be kept
+    once: float  # how much longer its first step takes, where the network remembers what it asked the model
     keeping: float  # the pass over the whole text; 0 where the method reads none of its states
     kept: float  # bytes of the states
     judging: float  # scores and metrics
@@ -209,7 +210,7 @@ class FitPace:
         kept = min(texts, ROOM / self.kept) if self.kept else 0.0
         again = self.keeping * (kept + (texts - kept) * recipe.epochs)
         training = self.learning * texts * recipe.epochs + again + self.validations(recipe, texts, validation)
-        return self.predicting * (texts + validation) + training * seeds
+        return self.predicting * (texts + validation) + (training + self.once * texts) * seeds
 
     def validations(self, recipe: Recipe, learned: int, texts: int) -> float:
         """Return the seconds of all validations of a training, and one of random orders, on so many texts."""
@@ -245,7 +246,8 @@ def _measured(recipe: Recipe, model: FrozenModel, texts: Sequence[Example], mete
             return float(weights[0].detach().sum())  # waits for a GPU
 
         step(examples[:2])
-        learning, _ = _timed(lambda: step(examples), meter)
+        first, _ = _timed(lambda: step(examples), meter)
+        learning = _timed(lambda: step(examples), meter)[0] if isinstance(module, Memory) else first
     judged = examples[:JUDGED]
     judging, _ = _timed(
         lambda: fitting_loop.per_text(model, judged, fitting_loop.explained(recipe, module, model, judged), "mask"),
@@ -255,6 +257,7 @@ def _measured(recipe: Recipe, model: FrozenModel, texts: Sequence[Example], mete
     return FitPace(
         predicting / count,
         learning * ratio / count,
+        max(0.0, first - learning) * ratio / count,
         predicting / count if len(kept) else 0.0,
         kept.bytes / count,
         judging / len(judged),

@@ -154,7 +154,7 @@ def score_shape(scores: Sequence[Sequence[float]]) -> ScoreShape:
 
 
 def collapse_warnings(shape: ScoreShape, *, distribution: bool) -> tuple[str, ...]:
-    """One sentence for each collapse. `distribution`: the scores of a text sum to 1 (IvRA), else they are masks."""
+    """One sentence for each collapse. `distribution`: the scores of a text sum to 1, else they are masks."""
     warnings = []
     if distribution and shape.entropy > UNIFORM:
         warnings.append("Uniform: every word gets nearly the same share, so that chance decides the ranking.")

@@ -13,6 +13,7 @@ from explainers.learned.aml import Aml
 from explainers.learned.batches import Batch
 from explainers.learned.ciem import Ciem
 from explainers.learned.cimi import Cimi
+from explainers.learned.cxplain import CxPlain
 from explainers.learned.ivra import Ivra
 from explainers.learned.recipe import Recipe, load_learned
 from explainers.methods.registry import method_spec
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from explainers.models.inputs.encoding import Encoding
 
 
-RECIPES: dict[str, Any] = {recipe.method: recipe for recipe in (Aml, Cimi, Ciem, Ivra)}
+RECIPES: dict[str, Any] = {recipe.method: recipe for recipe in (Aml, Cimi, Ciem, Ivra, CxPlain)}
 
 MIDDLE: dict[str, Any] = {"layer": 3, "learning_rate": 3e-3, "epochs": 3, "validations": 1}
 ZERO: dict[str, Any] = {"erasure": "zero", "sparsity": 0.0, "epochs": 3, "validations": 1, "select": "last"}
@@ -51,6 +52,7 @@ SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     },
     "cimi": {"mask": {"erasure": "mask"}, "zero": ZERO},
     "ciem": {"last": {"layer": 0}, "middle": MIDDLE},
+    "cxplain": {"mask": {}},
     "ivra": {
         **{
             f"{criterion}-{norm}": {"criterion": criterion, "norm": norm, **settings}

@@ -45,6 +45,36 @@ AML = MethodSpec(
     ),
 )
 
+CXPLAIN = MethodSpec(
+    id="cxplain",
+    name="CXPlain",
+    group="Learned",
+    kind="one pass",
+    signed=False,
+    idea="A second network was trained on other texts to say what Occlusion would find: how much the model's error "
+    "rises when a word is erased, as that word's share of what all words do. So no word of this text is erased.",
+    caution="Do not expect more than Occlusion says, from which it learned: of two words that say the same, each alone "
+    "does little. A word that speaks against the class gets 0, as one without effect does.",
+    formula=r"\mathcal L=\mathrm{KL}\big(\omega\,\Vert\,\mathrm{softmax}(G(x))\big),\qquad "
+    r"\omega_i=\frac{\Delta_i}{\sum_j\Delta_j},\; \Delta_i=\max\big(0,\log p_y(x)-\log p_y(x_{\setminus i})\big)",
+    source="Schwab & Karlen, NeurIPS 2019",
+    implementation="explainers.learned.recipes:LearnedAttribution",
+    colour="#009664",
+    default=False,
+    weights_of="cxplain",
+    default_variant="mask",
+    deviations=(
+        "The error is that of the model's own prediction, because no label is read; the paper takes the true labels.",
+        "A text of which no word has an effect teaches nothing; in the authors' code it teaches equal shares.",
+        "Words are erased by the mask token where the model has one; the authors' example for texts drops them.",
+        "The network reads the frozen model's embeddings, last states and probabilities; the paper's read the input.",
+        "One network without the paper's bootstrap ensemble, so that there is no ± of its scores.",
+        "4 epochs at 0.001 with weight decay 0.01 in batches of 32, measured twice per epoch. Kept are the weights "
+        "that are best by AOPC-C − AOPC-S on validation texts; the authors' code keeps those with the lowest loss.",
+        "A word's logit is the largest of its tokens'.",
+    ),
+)
+
 FAML = MethodSpec(
     id="faml",
     name="fAML",

@@ -22,6 +22,7 @@ class PaperSetting:
 
 
 ANY = PaperSetting()
+OF_THE_DATA_SET = ("of the data set",)  # where a paper has a network and a training for each of its data sets
 COMMON = {"seed": ANY, "method": ANY, "distribution": ANY, "precision": PaperSetting(("float32",), "bfloat16")}
 LEARNED_SETTINGS: Mapping[str, Mapping[str, PaperSetting]] = {
     "aml": {
@@ -74,6 +75,16 @@ LEARNED_SETTINGS: Mapping[str, Mapping[str, PaperSetting]] = {
         "batch": PaperSetting((64,), "batches of", number=True),
         "learning_rate": PaperSetting((2e-4,), "epochs at", number=True),
         "weight_decay": PaperSetting((0.0,), "weight decay", number=True),
+    },
+    "cxplain": {
+        **COMMON,
+        "erasure": PaperSetting(("delete",), "mask token where"),
+        "select": PaperSetting(("loss",), "best by AOPC-C − AOPC-S"),
+        "epochs": PaperSetting(OF_THE_DATA_SET, "epochs at", number=True),
+        "validations": ANY,  # how often the best is looked for: see select
+        "batch": PaperSetting(OF_THE_DATA_SET, "batches of", number=True),
+        "learning_rate": PaperSetting(OF_THE_DATA_SET, "epochs at", number=True),
+        "weight_decay": PaperSetting(OF_THE_DATA_SET, "weight decay", number=True),
     },
     "ivra": {
         **COMMON,

@@ -226,6 +226,7 @@ METHODS: Registry[MethodSpec] = Registry(
         "explainers.learned.specs:CIMI",
         "explainers.learned.specs:CIEM",
         "explainers.learned.specs:IVRA",
+        "explainers.learned.specs:CXPLAIN",
         "explainers.attribution.gradient:INTEGRATED_GRADIENTS",
         "explainers.attribution.lime:LIME",
         "explainers.attribution.kernel_shap:KERNEL_SHAP",

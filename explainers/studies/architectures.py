@@ -1,7 +1,7 @@
 """Small models of every family in which one planted word decides, and the rank that each method gives to the word.
 
 Each model has two layers of random weights and is trained until it tells texts with the word from texts without it.
-It is saved to a folder and opened as anybody's model is; AML, CIMI, CIEM and IvRA are fitted to it. So a row tells
+It is saved to a folder and opened as anybody's model is, and the methods that learn are fitted to it. So a row tells
 whether the family can be explained at all, what each method answers on it, and why one does not answer.
 """
 
@@ -43,7 +43,7 @@ METHODS = (
     *("integrated_gradients", "gradient_x_input", "lime", "kernel_shap", "occlusion", "attention_mean"),
     *("decompx", "globenc", "alti"),
 )
-LEARNED = ("aml", "cimi", "ciem", "ivra")
+LEARNED = ("aml", "cimi", "ciem", "ivra", "cxplain")
 CONTROL = "random"
 FEWEST, MOST = 6, 12  # words of a text
 STEPS, CHECKED, BATCH, RATE = 1000, 50, 32, 3e-3  # of the training, which ends as soon as it is right

@@ -46,7 +46,7 @@ Note = Callable[[str], None]
 EMBEDDED = {"sst2": "sst2", "nli": "esnli"}  # models that are shipped, and the folder of their data
 RECIPE = TextModelRecipe(epochs=3, batch=32, averaging=0.99, longest=96)
 WATCHED = 100  # of the unlabelled texts
-FITTED = ("aml", "cimi", "cimi:zero", "ciem", "ivra")
+FITTED = ("aml", "cimi", "cimi:zero", "ciem", "ivra", "cxplain")
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def test_an_unknown_model_device_or_precision_is_one_sentence(arguments: tuple[s
     [
         (("aml", "--full"), "aml cannot train the classifier; ivra can. Omit --full."),
         (("ivra", "--full", "--resume"), "A training of the classifier itself cannot be resumed. Omit --resume."),
-        (("lime",), "'lime' does not learn. Choose one of: aml, cimi, ciem, ivra, all."),
+        (("lime",), "'lime' does not learn. Choose one of: aml, cimi, ciem, ivra, cxplain, all."),
         (("aml", "--set", "epochs"), "--set needs name=value, not 'epochs'."),
         (("aml", "--set", "epochs=abc"), "The setting epochs of aml must be a whole number, not 'abc'."),
     ],

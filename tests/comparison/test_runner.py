@@ -64,6 +64,7 @@ def test_quick_methods_come_first_and_the_control_before_the_slow_ones(bert: Fro
         "started cimi",
         "started ciem",
         "started ivra",
+        "started cxplain",
         "started attention_mean",
         "started attention_last",
         "started globenc",

@@ -8,7 +8,7 @@ import pytest
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.learned.batches import LearningExample, encode_for_learning
-from explainers.learned.recipes import RECIPES, recipe_of
+from explainers.learned.recipes import recipe_of
 from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
 from explainers.studies.ablations import (
@@ -32,7 +32,7 @@ def items(bert: FrozenModel) -> list[LearningExample]:
     return encode_for_learning(bert, [Example(text) for text in TEXTS])
 
 
-@pytest.mark.parametrize("method", RECIPES)
+@pytest.mark.parametrize("method", ABLATIONS)
 def test_every_part_is_trained_with_its_settings(
     bert: FrozenModel, items: list[LearningExample], tmp_path: Path, method: str
 ) -> None:
@@ -66,7 +66,7 @@ def test_parts_are_compared_with_the_whole_text_by_text(
         assert suff.mean == pytest.approx(other.aopc_s.mean - whole.aopc_s.mean)
 
 
-@pytest.mark.parametrize("method", RECIPES)
+@pytest.mark.parametrize("method", ABLATIONS)
 def test_every_part_differs_from_the_whole_in_a_setting_that_exists(method: str) -> None:
     (_, nothing), *parts = ABLATIONS[method].parts
     assert nothing == {}

@@ -21,14 +21,22 @@ TEXTS = [Example(" ".join(["good", "dull", "film"] * (1 + number % 3))) for numb
 
 def test_a_fit_predicts_learns_and_judges() -> None:
     recipe = recipe_of("aml", {"epochs": 3, "validations": 2})
-    pace = FitPace(predicting=0.1, learning=1.0, keeping=0.0, kept=0.0, judging=0.5)
-    once = 100 * 3 + 10 * (3 * 2 + 1) * 0.5  # learning, and judging all validations and random orders
-    assert pace.seconds(recipe, 100, 10) == pytest.approx(110 * 0.1 + once)
-    assert pace.seconds(recipe, 100, 10, seeds=2) == pytest.approx(110 * 0.1 + 2 * once)
+    pace = FitPace(predicting=0.1, learning=1.0, once=0.25, keeping=0.0, kept=0.0, judging=0.5)
+    # learning, what the first steps take more, and judging all validations and random orders
+    training = 100 * 3 + 100 * 0.25 + 10 * (3 * 2 + 1) * 0.5
+    assert pace.seconds(recipe, 100, 10) == pytest.approx(110 * 0.1 + training)
+    assert pace.seconds(recipe, 100, 10, seeds=2) == pytest.approx(110 * 0.1 + 2 * training)
+
+
+def test_what_is_asked_once_is_not_counted_in_every_epoch(bert: FrozenModel) -> None:
+    texts = [Example(" ".join(["the very dull plot"] * 5))] * 4 + [Example("a very good film " * 5)] * 4
+    pace = measured_pace(recipe_of("cxplain", {}), bert, texts)
+    assert pace.once > pace.learning  # erasing each of 20 words takes longer than to learn from it
+    assert measured_pace(recipe_of("cimi", {}), bert, texts).once == 0
 
 
 def test_no_more_validations_are_counted_than_there_are_batches() -> None:
-    pace = FitPace(predicting=0.0, learning=0.0, keeping=0.0, kept=0.0, judging=1.0)
+    pace = FitPace(predicting=0.0, learning=0.0, once=0.0, keeping=0.0, kept=0.0, judging=1.0)
     recipe = recipe_of("cimi", {"epochs": 4, "validations": 2, "batch": 32})
     assert pace.validations(recipe, 20, 5) == 5 * (4 * 1 + 1)
     assert pace.validations(recipe, 40, 5) == 5 * (4 * 2 + 1)
@@ -67,7 +75,7 @@ def test_too_little_memory_is_a_sentence(bert: FrozenModel, monkeypatch: pytest.
 
 def test_states_that_find_no_room_are_computed_in_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit, "ROOM", 60)
-    recipe, pace = recipe_of("cimi", {"epochs": 4}), FitPace(0.0, 0.0, keeping=1.0, kept=1.0, judging=0.0)
+    recipe, pace = recipe_of("cimi", {"epochs": 4}), FitPace(0.0, 0.0, once=0.0, keeping=1.0, kept=1.0, judging=0.0)
     assert pace.seconds(recipe, 50, 0) == 50
     assert pace.seconds(recipe, 100, 0) == 60 + 40 * 4
 

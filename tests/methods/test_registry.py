@@ -172,7 +172,10 @@ def test_controls_of_one_part_need_that_part() -> None:
     ("method", "expected"),
     [
         *((method, 2) for method in ("aml",)),
-        *((method, 1) for method in ("cimi", "ciem", "ivra", "gradient_x_input", "attention_mean", "attention_last")),
+        *(
+            (method, 1)
+            for method in ("cimi", "ciem", "ivra", "cxplain", "gradient_x_input", "attention_mean", "attention_last")
+        ),
         ("faml", 300),
         *((method, 1) for method in ("alti", "globenc")),
         ("decompx", 32),  # about one for each unit

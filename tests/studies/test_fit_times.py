@@ -26,4 +26,4 @@ def test_a_fit_to_a_thousand_texts_holds_a_tenth_of_them_out(
             "of these validations, min": 6.0,
         }
     )
-    assert list(times) == ["threads", "mean tokens", "aml", "cimi", "ciem", "ivra"]
+    assert list(times) == ["threads", "mean tokens", "aml", "cimi", "ciem", "ivra", "cxplain"]

@@ -130,12 +130,12 @@ def test_data_and_images_are_paths_where_they_are_given() -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        (spec_of("lime"), "'lime' does not learn. Choose one of: aml, cimi, ciem, ivra, all."),
+        (spec_of("lime"), "'lime' does not learn. Choose one of: aml, cimi, ciem, ivra, cxplain, all."),
         (
             spec_of("cause_token"),
-            "'cause_token' is not a method. Choose one of: aml, cimi, ciem, ivra, all, or a narrator",
+            "'cause_token' is not a method. Choose one of: aml, cimi, ciem, ivra, cxplain, all, or a narrator",
         ),
-        (spec_of("faml"), "'faml' does not learn. Choose one of: aml, cimi, ciem, ivra, all."),
+        (spec_of("faml"), "'faml' does not learn. Choose one of: aml, cimi, ciem, ivra, cxplain, all."),
         (spec_of("aml", variant="A b"), "The variant 'A b' is not a name: use up to 40 small letters"),
         (spec_of("aml", settings=(("seed", "1"),)), "Give the seed with --seed, not with --set."),
         (spec_of("cause", variant="mine"), "cause has no variants. Omit --variant; give its settings with --set."),

@@ -21,6 +21,7 @@ from explainers.installation import STORE_VARIABLE
 from explainers.learned import fit as learned
 from explainers.learned.aml import FineTunedAml
 from explainers.learned.recipes import RECIPES, LearnedAttribution, recipe_of
+from explainers.methods.registry import METHODS
 from explainers.models.catalog import fingerprint, load
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import batch_head_inputs, classifier_head, head_inputs
@@ -140,8 +141,8 @@ def test_from_an_encoder_to_a_sentence(folders: dict[str, Path], esnlive: Writte
 def documented() -> dict[tuple[str, str], str]:
     """Architecture, method → the cell of the document's table."""
     lines = [line.strip("| ").split(" | ") for line in DOCUMENT.read_text().splitlines() if line.startswith("| ")]
-    start = next(number for number, cells in enumerate(lines) if cells[1:] == ["AML", "CIMI", "CIEM", "IvRA"])
-    rows = [cells for cells in lines[start + 1 : start + 1 + len(NAMES)] if len(cells) == 5]
+    start = next(number for number, cells in enumerate(lines) if cells[1:] == [METHODS.get(id).name for id in RECIPES])
+    rows = [cells for cells in lines[start + 1 : start + 1 + len(NAMES)] if len(cells) == 1 + len(RECIPES)]
     return {(row[0], method): cell for row in rows for method, cell in zip(RECIPES, row[1:], strict=True)}
 
 

@@ -112,6 +112,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "cimi": {"hidden": 8},
     "ciem": {"r": 4, "hidden": 16},
     "ivra": {},
+    "cxplain": {},
 }
 
 

@@ -104,6 +104,6 @@ def test_no_method_is_both_learned_and_not() -> None:
     learned, others = (
         {spec.id for spec in measure.compared_methods(learned=is_learned)} for is_learned in (True, False)
     )
-    assert learned == {"aml", "cimi", "ciem", "ivra"}
+    assert learned == {"aml", "cimi", "ciem", "ivra", "cxplain"}
     assert not learned & others
     assert "faml" not in others
