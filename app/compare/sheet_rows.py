@@ -29,6 +29,7 @@ from explainers.methods.registry import MethodSpec, method_spec
 from explainers.metrics import agreement, faithfulness
 from explainers.metrics.spec import MetricSpec
 from explainers.report import colours, wording
+from explainers.report.answer import OPTIMISED as OPTIMISED_TITLE
 from explainers.report.answer import group_meaning, group_title
 from explainers.results.answer import CONSENSUS
 
@@ -45,7 +46,7 @@ NOTHING: dict[str, Any] = {"metrics": {}, "curve": None, "agreement": ""}
 FEATURED = 3  # rows in full besides those of a person and of the random order
 OPTIMISED = {
     "group": "",
-    "title": "optimised on these metrics, so not compared",
+    "title": OPTIMISED_TITLE,
     "meaning": "What was sought for the numbers that judge the methods takes no part in the answer.",
 }
 

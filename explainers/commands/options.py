@@ -57,11 +57,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Prints an `ExplanationError` as one line on standard error and exits with code 2."""
+    """Prints an `ExplanationError`, or what the system says of a file that cannot be used, as one line on standard
+    error, and exits with code 2."""
     try:
         yield
     except ExplanationError as error:
         typer.echo(str(error), err=True)
+        raise typer.Exit(2) from error
+    except OSError as error:
+        if error.filename is None or error.strerror is None:  # not of a file
+            raise
+        typer.echo(f"{error.filename} cannot be used: {error.strerror}. Choose another place.", err=True)
         raise typer.Exit(2) from error
 
 

@@ -203,7 +203,9 @@ def rows_of(
         kept.add(row)
     if not kept.added:
         reason = f"No row of {name} can be used. {problems[0]}" if problems else f"{name} has no rows."
-        raise DataUnavailable(reason)
+        unnamed = "has the label" in reason and "--label-class" not in reason
+        step = " Name its class with --label-class LABEL=CLASS, or on the page." if unnamed else ""
+        raise DataUnavailable(reason + step)
     return ReadRows(kept.in_order(), tuple(problems), sha256, kept.added, left_out)
 
 

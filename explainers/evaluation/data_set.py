@@ -237,7 +237,7 @@ def explained_set(
     specs = select(ids) if ids else tuple(spec for spec in evaluated_methods(frozen) if costly or spec.repeatable)
     check_fitted(frozen.name, frozen.version, specs)
     inputs = split_inputs(EvaluationSpec(model, data, split, n, tuple(ids), ()), frozen.input_names, settings.seed)
-    words = [f"python -m explainers {command} --model {frozen.name} --split {split} --n {n}"]
+    words = [f"python -m explainers study {command} --model {frozen.name} --split {split} --n {n}"]
     words += [f"--methods {','.join(ids)}"] if ids else []
     words += changed_options(settings)
     words += ["--explanations FOLDER"] if explanations is not None else []

@@ -120,6 +120,8 @@ class ExplanationStore:
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         """A connection of its own, because one must not be taken into a forked process; written at the end."""
+        if self.folder.is_file():
+            raise UnusableStore(f"{self.folder} is a file. Name a folder for the explanations.")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=WAIT)) as connection, connection:

@@ -29,6 +29,7 @@ from explainers.models.internals import forward_with_internals, mean_states, pas
 from explainers.results.attribution import floats
 from explainers.training.loop import TrainingLoop
 
+FEWEST_JUDGED = 10  # validation texts, with fewer of which nothing is said of random orders
 VALIDATED = 32  # texts whose scores are computed at once
 FLAT, POSITIONAL, UNIFORM, SAME, SATURATED, WHOLE = 0.02, 0.7, 0.995, 0.02, 0.98, 0.85
 
@@ -112,6 +113,11 @@ def chance_warning(select: Select, difference: bootstrap.Interval) -> tuple[str,
     """A sentence if scores are not clearly better than random orders by the criterion, `difference` per text."""
     if difference.low > 0:
         return ()
+    if difference.texts < FEWEST_JUDGED:
+        return (
+            f"Not known to be better than random orders: {difference.texts} validation texts are too few to tell. Give "
+            "more texts, of which a tenth is held out.",
+        )
     name = {"comp": "AOPC-C", "suff": "AOPC-S"}.get(select, "AOPC-C minus AOPC-S")
     return (
         f"No better than random orders: on {difference.texts} validation texts, the gain by {name} is "

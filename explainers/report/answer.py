@@ -24,6 +24,7 @@ UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"
 NONE_ALONE = "The first method tested by itself is no better than chance, so none is named."
 RANDOM = "not shown to be better than random"
+OPTIMISED = "optimised on these metrics, so not compared"
 RANDOM_MEANING = (
     "The methods are tested one after the other against random orders, the one with most in common with the others "
     "first; the first that is no better than chance ends the test, and those after it are not tested."
@@ -231,7 +232,12 @@ def group_lines(answer: Answer, comparison: "Comparison") -> list[str]:
         title: [method for method in answer.order if group_title(answer, comparison, method) == title]
         for title in titles
     }
-    return [f"{title[:1].upper()}{title[1:]}: {names(methods[title])}" for title in titles if title]
+    lines = {title: f"{title[:1].upper()}{title[1:]}: {names(methods[title])}" for title in titles if title}
+    if answer.single in answer.supported and len(answer.supported) > 1:
+        others = [method for method in answer.supported if method != answer.single]
+        title = group_title(answer, comparison, answer.single)
+        lines[title] = f"Supported: {method_spec(answer.single).name}, which is ahead of {names(others)}"
+    return list(lines.values())
 
 
 def abstaining_line(answer: Answer, comparison: "Comparison") -> str:

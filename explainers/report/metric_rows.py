@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from explainers.comparison.answer import answer
 from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import METRICS, tied_at
-from explainers.report.answer import group_title
-from explainers.results.answer import Group
+from explainers.report.answer import OPTIMISED, group_title
+from explainers.results.answer import Answer, Group
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
     from explainers.results.events import MethodResult, RandomControl
 
+CONTROLS = "controls"
 Values = dict[str, float]  # by metric id
 
 
@@ -48,11 +49,16 @@ def metric_rows(comparison: "Comparison") -> list[MetricRow]:
     given = comparison.answer or answer(comparison, finished=True)
     places = {method: place for place, method in enumerate(given.order)}
     results = sorted(comparison.displayed_results, key=lambda result: places.get(result.method, len(places)))
-    rows = [
-        _row(result, given.group(result.method), group_title(given, comparison, result.method)) for result in results
-    ]
+    rows = [_row(result, given.group(result.method), _title(given, comparison, result.method)) for result in results]
     control = comparison.random_control
     return rows if control is None else [*rows, _random_row(control)]
+
+
+def _title(given: Answer, comparison: "Comparison", method: str) -> str:
+    """Return the title of the method's group, also where it is not in the answer; empty for a control."""
+    if method_spec(method).optimised:
+        return OPTIMISED
+    return group_title(given, comparison, method) or (CONTROLS if method_spec(method).is_control else "")
 
 
 def _row(result: "MethodResult", group: Group, title: str) -> MetricRow:
@@ -73,7 +79,8 @@ def _row(result: "MethodResult", group: Group, title: str) -> MetricRow:
 
 def _random_row(control: "RandomControl") -> MetricRow:
     name = f"Random, mean of {len(control.curves)} orders"
-    return MetricRow(control.method, name, _registered(dict(control.metrics)), _registered(control.deviations))
+    values, deviations = _registered(dict(control.metrics)), _registered(control.deviations)
+    return MetricRow(control.method, name, values, deviations, title=CONTROLS)
 
 
 def _registered(values: Values) -> Values:

@@ -182,6 +182,16 @@ def test_an_unknown_model_device_or_precision_is_one_sentence(arguments: tuple[s
     assert result.stderr.count("\n") == 1
 
 
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path, hub_folder: Path) -> None:
+    texts, taken = tmp_path / "texts.txt", tmp_path / "taken"
+    texts.write_text("\n".join(f"the film was {word} {number}" for word in ("good", "bad") for number in range(10)))
+    taken.write_text("a file")
+    options = ("--model", str(hub_folder), "--data", str(texts), "--methods", "occlusion", "--n", "3")
+    result = ran("evaluate", *options, "--sensitive", "0", "--out", str(taken / "below"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1] == f"{taken / 'below'} cannot be used: Not a directory. Choose another place."
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

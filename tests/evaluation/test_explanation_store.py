@@ -172,6 +172,8 @@ def test_a_damaged_file_is_said_and_left_alone(bert: FrozenModel, tmp_path: Path
     with pytest.raises(ExplanationError, match="Choose another folder"):
         explain_set(bert, TEXTS, select(["occlusion"]), SETTINGS, ExplanationStore(tmp_path).attribution, print)
     assert (tmp_path / FILE).read_bytes().startswith(b"no database")
+    with pytest.raises(UnusableStore, match=r"explanations.sqlite is a file\. Name a folder"):
+        len(ExplanationStore(tmp_path / FILE))
 
 
 def test_a_method_that_fails_is_named_and_the_others_are_kept(

@@ -106,8 +106,8 @@ def test_rows_stand_by_the_groups_of_the_answer(compared: Compared) -> None:
         ("occlusion", "supported", "supported"),
         ("aml", "differs", "differs from the consensus: “j”"),
         ("lime", "random", "not shown to be better than random"),
-        ("faml", "", ""),
-        ("random", "", ""),
+        ("faml", "", "optimised on these metrics, so not compared"),
+        ("random", "", "controls"),
     ]
 
 
