@@ -235,19 +235,19 @@ def _measured(recipe: Recipe, model: FrozenModel, texts: Sequence[Example], mete
     with torch.random.fork_rng(), internals.passes_in(recipe.precision):
         torch.manual_seed(recipe.seed)
         module = recipe.module(model).to(model.device)
-        weights = [weight for weight in module.parameters() if weight.requires_grad]
-        optimiser = torch.optim.AdamW(weights, recipe.learning_rate)
         generator = torch.Generator().manual_seed(recipe.seed)
         kept = KeptStates(model, examples, recipe.reads(model))
 
-        def step(some: Sequence[LearningExample]) -> float:
+        def step(module: torch.nn.Module, some: Sequence[LearningExample]) -> float:
+            weights = [weight for weight in module.parameters() if weight.requires_grad]
             terms = recipe.terms(module, model, kept.added_to(batch(model, some), some), generator)
-            optimisation.optimiser_step(terms["total"], weights, optimiser)
+            optimisation.optimiser_step(terms["total"], weights, torch.optim.AdamW(weights, recipe.learning_rate))
             return float(weights[0].detach().sum())  # waits for a GPU
 
-        step(examples[:2])
-        first, _ = _timed(lambda: step(examples), meter)
-        learning = _timed(lambda: step(examples), meter)[0] if isinstance(module, Memory) else first
+        remembers = isinstance(module, Memory)
+        step(recipe.module(model).to(model.device) if remembers else module, examples[:2])  # warms up
+        first, _ = _timed(lambda: step(module, examples), meter)
+        learning = _timed(lambda: step(module, examples), meter)[0] if remembers else first
     judged = examples[:JUDGED]
     judging, _ = _timed(
         lambda: fitting_loop.per_text(model, judged, fitting_loop.explained(recipe, module, model, judged), "mask"),

@@ -336,7 +336,11 @@ def test_a_step_on_the_loaded_model_tells_how_long_a_training_takes(
     train: Train, bert: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is timed in the background, and nothing waits for it."""
-    pace, paces, go = FitPace(predicting=0.5, learning=1.0, keeping=0.0, kept=0.0, judging=2.0), list[object](), Event()
+    pace, paces, go = (
+        FitPace(predicting=0.5, learning=1.0, once=0.0, keeping=0.0, kept=0.0, judging=2.0),
+        list[object](),
+        Event(),
+    )
 
     def measured(recipe: object, *_args: object) -> FitPace:
         go.wait(PATIENCE)

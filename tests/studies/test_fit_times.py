@@ -12,7 +12,7 @@ from explainers.studies.speed import sizes
 def test_a_fit_to_a_thousand_texts_holds_a_tenth_of_them_out(
     bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pace = FitPace(predicting=0.0, learning=0.5, keeping=0.0, kept=0.0, judging=0.6)
+    pace = FitPace(predicting=0.0, learning=0.5, once=0.0, keeping=0.0, kept=0.0, judging=0.6)
     monkeypatch.setattr(sizes, "encoder", lambda _size: bert)
     monkeypatch.setattr(sizes.fit, "measured_pace", lambda *_args: pace)
     file = tmp_path / "texts.txt"

@@ -34,7 +34,7 @@ TOPS: Mapping[str, Callable[[int], int]] = {
     "top 3": lambda units: min(3, units),
     "top 20 %": lambda units: top_count(units, 20),
 }
-LEARNED = frozenset(spec.id for spec in compared_methods(learned=True))
+LEARNED = frozenset(spec.id for spec in compared_methods(learned=True) if spec.default)
 
 
 @dataclass(frozen=True)
