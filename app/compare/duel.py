@@ -185,7 +185,8 @@ def draw(
 ) -> None:
     """Draws the duel of two methods as far as it is known."""
     sentence = ASKING if searching else _sentence(run, methods, fought)
-    shown, result = (methods, fought.result) if fought is not None else (None, None)
+    result = None if fought is None else fought.result
+    shown = methods if result is not None or (fought is not None and fought.active) else None  # the sentence says why
     st.html(duel_html(run, shown, result, sentence, "" if run.active else problem))
 
 

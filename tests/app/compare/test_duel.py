@@ -171,3 +171,14 @@ def test_a_failure_is_a_sentence(engine: Engine, guessed: Run, monkeypatch: pyte
     state = settled(duel_of(engine, guessed, PAIR))
     assert state.error == "Internal error in Crosslight (ZeroDivisionError)."
     assert not follow_ups.pending(guessed)
+
+
+def test_a_duel_that_cannot_be_held_has_no_rows_that_seem_to_wait(
+    guessed: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(st, "html", drawn.append)
+    waiting, without, failed = FollowUp[Duel](), FollowUp[Duel](active=False), FollowUp[Duel](active=False, error="No.")
+    for fought in (waiting, without, failed):
+        duel.draw(guessed, PAIR, fought)
+    assert ["duel-none" in html.partition("</style>")[2] for html in drawn] == [False, True, True]
