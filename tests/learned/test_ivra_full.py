@@ -85,6 +85,7 @@ def test_every_criterion_falls_and_comes_out_the_same_again(
 def test_what_is_no_better_than_random_is_told_by_the_criterion(
     bert: FrozenModel, items: list[LearningExample], monkeypatch: pytest.MonkeyPatch, criterion: str, said: str
 ) -> None:
+    monkeypatch.setattr(fitting_loop, "FEWEST_JUDGED", len(items))
     monkeypatch.setattr(
         fitting_loop,
         "random_values",
