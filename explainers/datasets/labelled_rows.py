@@ -203,8 +203,7 @@ def rows_of(
         kept.add(row)
     if not kept.added:
         reason = f"No row of {name} can be used. {problems[0]}" if problems else f"{name} has no rows."
-        unnamed = "has the label" in reason and "--label-class" not in reason
-        raise DataUnavailable(reason + " Name its class with --label-class LABEL=CLASS, or on the page." * unnamed)
+        raise DataUnavailable(reason)
     return ReadRows(kept.in_order(), tuple(problems), sha256, kept.added, left_out)
 
 

@@ -93,7 +93,7 @@ class EvaluationSpec:
         words += changed_options(settings)
         words += [f"--processes {self.processes}"] if self.processes > 1 else []
         words += [f"--precision {self.precision}"] if self.precision != "float32" else []
-        words += ["--explanations FOLDER"] if self.explanations is not None else []
+        words += ["--explanations DIR"] if self.explanations is not None else []
         words += [] if bundle_cards.is_generated(model) and self.data is None else ["--data DIR"]
         return " ".join(words)
 
@@ -240,7 +240,7 @@ def explained_set(
     words = [f"python -m explainers study {command} --model {frozen.name} --split {split} --n {n}"]
     words += [f"--methods {','.join(ids)}"] if ids else []
     words += changed_options(settings)
-    words += ["--explanations FOLDER"] if explanations is not None else []
+    words += ["--explanations DIR"] if explanations is not None else []
     record = {
         "model": {"name": frozen.name, "version": frozen.version},
         "data": {"split": split, "inputs": len(inputs), "seed": settings.seed},

@@ -228,16 +228,12 @@ def group_meaning(answer: Answer, comparison: "Comparison", method: str) -> str:
 def group_lines(answer: Answer, comparison: "Comparison") -> list[str]:
     """Return a line per group with its methods; none where nothing was tested."""
     titles = dict.fromkeys(group_title(answer, comparison, method) for method in answer.order)
+    ahead = answer.single if answer.single in answer.supported and len(answer.supported) > 1 else ""  # in the title
     methods = {
-        title: [method for method in answer.order if group_title(answer, comparison, method) == title]
+        title: [one for one in answer.order if one != ahead and group_title(answer, comparison, one) == title]
         for title in titles
     }
-    lines = {title: f"{title[:1].upper()}{title[1:]}: {names(methods[title])}" for title in titles if title}
-    if answer.single in answer.supported and len(answer.supported) > 1:
-        others = [method for method in answer.supported if method != answer.single]
-        title = group_title(answer, comparison, answer.single)
-        lines[title] = f"Supported: {method_spec(answer.single).name}, which is ahead of {names(others)}"
-    return list(lines.values())
+    return [f"{title[:1].upper()}{title[1:]}: {names(methods[title])}" for title in titles if title]
 
 
 def abstaining_line(answer: Answer, comparison: "Comparison") -> str:

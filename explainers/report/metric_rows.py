@@ -55,7 +55,7 @@ def metric_rows(comparison: "Comparison") -> list[MetricRow]:
 
 
 def _title(given: Answer, comparison: "Comparison", method: str) -> str:
-    """Return the title of the method's group, also where it is not in the answer; empty for a control."""
+    """Return the title of the method's group, also of one that takes no part in the answer."""
     if method_spec(method).optimised:
         return OPTIMISED
     return group_title(given, comparison, method) or (CONTROLS if method_spec(method).is_control else "")

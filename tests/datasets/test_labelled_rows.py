@@ -301,9 +301,3 @@ def test_rows_that_are_left_out_are_counted_and_the_first_are_named(monkeypatch:
     monkeypatch.setattr(labelled_rows, "NAMED", 1)
     read = read_rows(b"text,x\n,1\n,2\ngood,3\n", "mine.csv", Columns(), LABELS)
     assert (read.left_out, read.problems) == (2, ("Line 2 has no text. The row is left out.",))
-
-
-def test_labels_that_no_class_has_come_with_what_to_type() -> None:
-    content = b"text,label\ngood,pos\nbad,neg\n"
-    with pytest.raises(DataUnavailable, match=r"Line 2 has the label 'pos'.* with --label-class LABEL=CLASS"):
-        read_rows(content, "mine.csv", Columns("text", label="label"), ("negative", "positive"))

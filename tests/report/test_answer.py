@@ -241,7 +241,7 @@ def test_every_group_has_its_title_and_methods_that_differ_alike_stand_together(
     assert group_title(SUPPORTED, COMPARISON, "consensus") == group_title(SUPPORTED, COMPARISON, "faml") == ""
     single = Answer("supported", supported=("lime", "aml"), single="lime")
     assert group_title(single, COMPARISON, "aml") == "supported; LIME is ahead of the others"
-    assert group_lines(single, COMPARISON) == ["Supported: LIME, which is ahead of AML"]
+    assert group_lines(single, COMPARISON) == ["Supported; LIME is ahead of the others: AML"]
     assert group_title(OPEN, COMPARISON, "lime") == RANDOM
 
 
