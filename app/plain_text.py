@@ -26,10 +26,11 @@ STYLES = {
     "error": BOX.format("#d92d3a"),
     "warning": BOX.format("#d9a400"),
     "success": BOX.format("#21a35b"),
+    "info": BOX.format("#2f7fc4"),
 }
 
 LISTED = 5  # bad rows that are named one by one
-Kind = Literal["paragraph", "caption", "error", "warning", "success"]
+Kind = Literal["paragraph", "caption", "error", "warning", "success", "info"]
 Width = Literal["stretch", "content"]
 
 
@@ -64,6 +65,10 @@ def success(*pieces: str) -> None:
     _draw("success", *pieces)
 
 
+def info(*pieces: str) -> None:
+    _draw("info", *pieces)
+
+
 def caption(*pieces: str, tooltip: str = "") -> None:
     """Small and pale. `tooltip` appears where the pointer rests."""
     _draw("caption", *pieces, tooltip=tooltip)
@@ -85,7 +90,7 @@ def label(name: str, otherwise: str) -> str:
 
 def _draw(kind: Kind, *pieces: str, tooltip: str = "", width: Width = "stretch") -> None:
     content = "".join(f"<b>{escaped(piece)}</b>" if isinstance(piece, Bold) else escaped(piece) for piece in pieces)
-    role = ' role="alert"' if kind in ("error", "warning", "success") else ""
+    role = ' role="alert"' if kind in ("error", "warning", "success", "info") else ""
     title = f' title="{escaped(tooltip)}"' if tooltip else ""
     style = f"{STYLES[kind]} overflow-wrap: anywhere; white-space: pre-line; unicode-bidi: isolate;".strip()
     st.html(f'<div class="plain-{kind}"{role}{title} style="{style}">{content}</div>', width=width)

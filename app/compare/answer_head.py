@@ -25,7 +25,7 @@ WAITING = "Which words carry this decision? The first results are on their way."
 NOT_MEASURED = "The random orders were not measured, so there is no answer."
 NOTHING = "No method has finished, so there is no answer."
 NO_TIME = "No answer in {} s: {} did not fit. Compute the rest, or give more time."
-TO_COME, MISSING = "more methods to come", "not all methods had time"
+TO_COME, MISSING, INCOMPLETE = "{} of {} methods so far", "only {} of {} methods had time", "not everything had time"
 NOT_YET = "Not decided within {} s: not all methods had time. Compute the rest"
 EARLIER, OF_OTHER = "Earlier answer", "Answer for {}"
 COMES, LATE = ", until the new one is there", ": {} s were not enough for a new one. Compute the rest"
@@ -137,7 +137,7 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     badge = f'<span class="answer-old">{escape(_old(run, shown))}</span>' if old else ""
     told = run.active or answer.leading or not answer.undecided
     provisional = known and answer.provisional and not old and told
-    more = f'<span class="answer-more">{TO_COME if run.active else MISSING}</span>' if provisional else ""
+    more = f'<span class="answer-more">{escape(_how_many(shown))}</span>' if provisional else ""
     text = _input(shown if known else run, named, decided=bool(answer.marked))
     return (
         f'<section class="answer {kind}" aria-label="Answer" role="status">'
@@ -152,6 +152,14 @@ def _heading(shown: Run, answer: Answer) -> str:
     if shown.is_short and answer.undecided and not answer.leading:
         return NOT_YET.format(shown.short_of)
     return answer_report.heading(answer, shown.comparison(), brief=True)
+
+
+def _how_many(run: Run) -> str:
+    """Return how many of the methods that were asked for have scores."""
+    scored = sum(run.result(method) is not None for method in run.columns)
+    if not run.active and scored == len(run.columns):
+        return INCOMPLETE
+    return (TO_COME if run.active else MISSING).format(scored, len(run.columns))
 
 
 def _question(run: Run) -> tuple[object, ...]:

@@ -41,6 +41,7 @@ SAMPLES_HELP = (
     "0: until the most important 20 % of the units and both AOPC no longer change; the method's details say after how "
     "many. Otherwise exactly this many."
 )
+TOO_FEW_SAMPLES = f"{FEWEST_SAMPLES} samples are drawn; fewer are not enough."
 EDIT = "Which methods are compared, and which narrators put the decision into words."
 
 log = logging.getLogger(__name__)
@@ -210,6 +211,8 @@ def _sampling(state: CompareState) -> tuple[int, int, int]:
             help=SAMPLES_HELP,
             **state.widget("samples", folded=True),
         )
+        if UNTIL_SETTLED < samples < FEWEST_SAMPLES:
+            st.caption(TOO_FEW_SAMPLES)
         steps = st.number_input("Steps of integrated gradients", *STEPS, step=5, **state.widget("steps", folded=True))
         seed = st.number_input("Seed", *SEEDS, step=1, **state.widget("seed", folded=True))
     return max(int(samples), FEWEST_SAMPLES) if samples else UNTIL_SETTLED, int(steps), int(seed)

@@ -141,13 +141,17 @@ def _upper_half(engine: Engine, run: Run, drawing: drawing_options.DrawingOption
 
 
 def _problems(run: Run, visible: Run | None) -> None:
-    """What went wrong, and what is shown instead."""
+    """What went wrong, what is shown instead, and what makes the model's answer doubtful."""
     if run.status == "failed" and run.download:
         plain_text.warning(run.error)
     elif run.status == "failed":
         plain_text.error(run.error)
     if visible is not None and visible is not run:
         st.caption("Below: the last comparison that worked.")
+    if run.whole is not None:
+        class_words = wording.class_words_warning(run.whole, run.probabilities) if run.probabilities else ""
+        for sentence in filter(None, (class_words, run.whole.encoding.warning)):
+            plain_text.warning(sentence)
 
 
 def _prediction(engine: Engine, run: Run, visible: Run | None) -> None:
@@ -162,10 +166,6 @@ def _prediction(engine: Engine, run: Run, visible: Run | None) -> None:
     with st.container():
         if visible is not None:
             panels.about_prediction(visible, _correct_class(visible))
-        if run.whole is not None:
-            doubt = wording.class_words_warning(run.whole, run.probabilities) if run.probabilities else ""
-            for sentence in filter(None, (doubt, run.whole.encoding.warning)):
-                plain_text.warning(sentence)
 
 
 def _correct_class(run: Run) -> int | None:

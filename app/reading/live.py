@@ -32,10 +32,12 @@ from app.session import sent_by
 from explainers.attribution.given import GUESS
 from explainers.comparison.duel import Pair
 from explainers.methods.registry import method_spec
+from explainers.report.wording import counted
 from explainers.results.answer import CONSENSUS
 from explainers.results.events import Duel
 
 ERASE = "Press a word to erase it in every row, and again to restore it."
+OF_STEP = "From the {} of this step. Compare uses more, so that its answer may be another one."
 PERSON = "Person {}"
 PALE = "#b08a63"  # the curves of single people
 KEPT = 3  # runs of a session: the step's own, with an order, and the one before
@@ -78,6 +80,7 @@ def _prediction(shown: Shown) -> None:
 
 def _answer(shown: Shown) -> None:
     answer_head.show(shown.run, actions=False)
+    st.caption(OF_STEP.format(counted(len(shown.state.methods), "method")))
 
 
 def _sheet(shown: Shown) -> None:

@@ -332,14 +332,18 @@ def _answer(bet: story.Bet, comparison: "Comparison | None", audience: Audience)
         else [f"The number that decides is {decimals(numbers[0], 3)}"]
     )
     told = "" if bet.pick == "range" and is_yes_or_no(bet.quantity) else f" {'; '.join(shown)}."
-    plain_text.success(_verdict(bet, right, given.get(audience.me)), told)
+    mine = given.get(audience.me)
+    say = plain_text.info if mine is not None and mine not in right else plain_text.success
+    say(bet_outcome(bet, right, mine), told)
     st.markdown(filled(bet.because))
 
 
-def _verdict(bet: story.Bet, right: Sequence[int], mine: int | None) -> str:
+def bet_outcome(bet: story.Bet, right: Sequence[int], mine: int | None) -> str:
+    """Return whether `mine` is among the right choices, and which they are; without a bet the answer alone."""
     if mine in right:
         return "Your bet was right." if len(right) == 1 else f"Your bet was right: {_level(bet, right)}."
-    return f"The answer: {bet.choices[right[0]].text}." if len(right) == 1 else f"The answer: {_level(bet, right)}."
+    wrong = "" if mine is None else "Your bet was wrong. "
+    return f"{wrong}The answer: {bet.choices[right[0]].text if len(right) == 1 else _level(bet, right)}."
 
 
 def _level(bet: story.Bet, right: Sequence[int]) -> str:

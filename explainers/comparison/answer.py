@@ -37,7 +37,7 @@ from explainers.installation import ASSETS
 from explainers.metrics.chance import FEWEST_UNITS, evidence, fixed_sequence, sampled_null
 from explainers.metrics.faithfulness import decisive_metric, decisive_metrics
 from explainers.metrics.spec import MetricSpec
-from explainers.results.answer import CONSENSUS, Answer, Confidence, ErasureEffect, Units
+from explainers.results.answer import CONSENSUS, LEAST, Answer, Confidence, ErasureEffect, Units
 from explainers.results.attribution import PERCENTS, top_count
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 FIRST = 20  # percent of the units: the first ones of a method
 ENOUGH = 0.8  # of the largest fall of p among the first units: fewer words that reach it are the decisive ones
-LEAST = 0.05  # of probability: what moves it less is no effect
 ONE_METHOD = "A consensus needs at least two methods that rank the input. Add one."
 NO_METHOD = "Only controls and methods that were optimised on the metrics have been computed. Add another method."
 PREDICTED_ONLY = "The methods that were chosen explain the predicted class only, and this is another one."

@@ -68,7 +68,11 @@ def label_number(cell: str, known: Sequence[str], labels: Sequence[str], line: i
             f"class, with --label-class {cell[:40]}={labels[0]} or on the page."
         )
     if number is None:
-        raise DataUnavailable(f"Line {line:,} has the label {cell[:40]!r}; the classes are {listed_classes(labels)}.")
+        probable = probable_class(cell, labels)
+        hint = f" Give it its class, with --label-class {cell[:40]}={probable} or on the page." if probable else ""
+        raise DataUnavailable(
+            f"Line {line:,} has the label {cell[:40]!r}; the classes are {listed_classes(labels)}.{hint}"
+        )
     return number
 
 

@@ -24,6 +24,7 @@ UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"
 NONE_ALONE = "The first method tested by itself is no better than chance, so none is named."
 RANDOM = "not shown to be better than random"
+SMALL = " That is hardly more than random ones do."
 OPTIMISED = "optimised on these metrics, so not compared"
 RANDOM_MEANING = (
     "The methods are tested one after the other against random orders, the one with most in common with the others "
@@ -179,7 +180,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
         f"{wording.decimals(effect.removed)} without {_them(answer)}, "
         f"{wording.decimals(effect.random_removed)} without {random_units(answer, comparison)} on average; "
         f"{wording.decimals(effect.kept)} with only {_them(answer)}, "
-        f"{wording.decimals(effect.random_kept)} with only random ones."
+        f"{wording.decimals(effect.random_kept)} with only random ones.{SMALL if supported and effect.is_small else ''}"
     )
     common = (
         f"Two methods have on average {_share(agreed)} of their first {answer.cut} {units} in common. "
@@ -194,7 +195,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
             "effect",
             f"{wording.decimals(effect.full)} → {wording.decimals(own)} {experiment(effect)} {_them(answer)}",
             whole,
-            None if answer.undecided else supported,
+            None if answer.undecided else supported and not effect.is_small,
         ),
         Mark("agreement", agree, common, majority),
         Mark("robust", operators, robust, answer.robust if tried > 1 else None),

@@ -12,6 +12,7 @@ Units = tuple[int, ...]  # numbers among the explained units
 CONSENSUS = "consensus"  # id of the row of the joint order
 LEVEL = 0.05
 DECIDING = round(1 / LEVEL) - 1  # random orders: the fewest that an order can beat at this level
+LEAST = 0.05  # of probability: what moves it less is no effect
 SAME = 1e-7  # differences in T that are rounding
 
 
@@ -59,6 +60,12 @@ class ErasureEffect:
         if self.shows_by_removing:
             return self.removed, self.random_removed
         return self.kept, self.random_kept
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether these units move p hardly more than random ones, by removing and by keeping."""
+        gains = self.random_removed - self.removed, self.kept - self.random_kept
+        return max(gains) < LEAST
 
     def as_dict(self) -> dict[str, float]:
         return {

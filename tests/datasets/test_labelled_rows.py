@@ -43,6 +43,12 @@ def test_labels_with_other_names_are_mapped_to_classes() -> None:
         read_rows(NAMED, "mine.csv", Columns("text", label="label", classes=(("pos", "good"),)), LABELS)
 
 
+def test_a_label_that_means_a_class_is_told_how_to_say_so() -> None:
+    read = read_rows(NAMED, "mine.csv", Columns("text", label="label"), LABELS)
+    assert "Give it its class, with --label-class pos=positive or on the page." in read.problems[0]
+    assert "--label-class" not in read.problems[2]  # mixed
+
+
 def test_classes_of_labels_need_their_column() -> None:
     with pytest.raises(DataUnavailable, match="Name the column of the labels"):
         read_rows(NAMED, "mine.csv", Columns("text", classes=(("pos", "positive"),)), LABELS)

@@ -206,6 +206,15 @@ def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark(
     assert marks(REFUSED, COMPARISON) == marks(Answer("pending"), COMPARISON) == ()
 
 
+def test_a_fall_hardly_larger_than_that_of_random_words_is_not_marked_as_an_effect() -> None:
+    tiny = replace(EFFECT, full=0.08, removed=0.05, random_removed=0.07, kept=0.08, random_kept=0.07)
+    effect = marks(replace(SUPPORTED, effect=tiny), COMPARISON)[0]
+    assert effect.holds is False
+    assert effect.meaning.endswith("That is hardly more than random ones do.")
+    kept = marks(replace(SUPPORTED, effect=replace(tiny, kept=0.2)), COMPARISON)[0]
+    assert kept.holds
+
+
 @pytest.mark.parametrize(
     ("holds", "line"),
     [

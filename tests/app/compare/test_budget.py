@@ -71,6 +71,14 @@ def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run)
     assert "no better than" not in markup
 
 
+def test_how_many_methods_an_answer_rests_on_stands_beside_it(short: Run) -> None:
+    supported = replace(answer_of(short), status="supported", refusal="", provisional=True, words=(1,))
+    scored = [method for method in short.columns if short.result(method)]
+    assert 0 < len(scored) < len(short.columns)
+    told = f"only {len(scored)} of {len(short.columns)} methods had time"
+    assert told in answer_head.markup(short, short, supported)
+
+
 def test_a_row_without_time_shows_nothing_of_the_run_before(
     engine: Engine, request_for: Ask, over: Over, short: Run
 ) -> None:

@@ -189,6 +189,14 @@ def test_a_bet_on_stored_numbers_needs_no_comparison() -> None:
         steps.right_choices(live, None)
 
 
+def test_a_wrong_bet_is_called_wrong_and_none_is_not() -> None:
+    bet = Bet("", "largest", (Choice("AML"), Choice("LIME"), Choice("IG")), "")
+    assert steps.bet_outcome(bet, (1,), 1) == "Your bet was right."
+    assert steps.bet_outcome(bet, (1,), 0) == "Your bet was wrong. The answer: LIME."
+    assert steps.bet_outcome(bet, (1, 2), 0) == "Your bet was wrong. The answer: LIME and IG are level."
+    assert steps.bet_outcome(bet, (1,), None) == "The answer: LIME."
+
+
 def test_bets_are_counted_by_choice() -> None:
     bet = Bet("", "largest", (Choice("a"), Choice("b"), Choice("c")), "")
     assert steps.counts(bet, [2, 0, 2]) == (1, 0, 2)
