@@ -6,7 +6,7 @@ be measured about them without a reader is what the regression reads.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,6 +43,10 @@ class Judged:
     writer: str
     features: dict[str, float]
     holds: float
+
+    @property
+    def reading(self) -> str:
+        return self.input[0]
 
     @property
     def is_for_fitting(self) -> bool:
@@ -147,12 +151,16 @@ class Quality:
         return self.auroc[1] > 0.5
 
 
-def quality(result: Result, seed: int = 0) -> Quality:
+def quality(result: Result) -> Quality:
     """On the sentences that the regression has not seen."""
-    checked = result.checked
-    chances = np.array([result.fitted.chance(one.writer, one.features) for one in checked])
+    return checked_quality(result.fitted, [one for one in result.sentences if one.is_for_fitting], result.checked)
+
+
+def checked_quality(fitted: Reliability, seen: Sequence[Judged], checked: Sequence[Judged], seed: int = 0) -> Quality:
+    """On `checked`, beside the one share of the sentences that the regression has `seen`."""
+    chances = np.array([fitted.chance(one.writer, one.features) for one in checked])
     truth = np.array([one.holds for one in checked])
-    base = float(np.mean([one.holds for one in result.sentences if one.is_for_fitting]))
+    base = float(np.mean([one.holds for one in seen]))
     inputs = sorted({one.input for one in checked})
     rows = {input: [row for row, one in enumerate(checked) if one.input == input] for input in inputs}
     rng = np.random.default_rng(seed)
@@ -165,6 +173,31 @@ def quality(result: Result, seed: int = 0) -> Quality:
         _with_interval(lambda at: float(np.mean((chances[at] - truth[at]) ** 2)), draws, len(checked)),
         float(np.mean((base - truth) ** 2)),
     )
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A reading that a regression on the others is checked on."""
+
+    name: str
+    sentences: tuple[Judged, ...]
+    fitted: Reliability
+    quality: Quality
+
+
+def left_out(result: Result) -> list[LeftOut]:
+    """Every reading, where there are several. A narrator that the others do not have gets no offset."""
+    found = []
+    for name in dict.fromkeys(one.reading for one in result.sentences):
+        own = tuple(one for one in result.sentences if one.reading == name)
+        others = [one for one in result.sentences if one.reading != name]
+        if not others:
+            return []
+        known = {writer: result.fitted.narrators[writer] for writer in sorted({one.writer for one in others})}
+        fitted = fit(result.fitted.version, known, others)
+        fitted = replace(fitted, offsets={**dict.fromkeys(result.fitted.narrators, 0.0), **fitted.offsets})
+        found.append(LeftOut(name, own, fitted, checked_quality(fitted, others, own)))
+    return found
 
 
 def _with_interval(
@@ -218,9 +251,22 @@ BY_CHANCE: Table[ChanceRange] = Table(
 )
 
 
+BY_READING: Table[LeftOut] = Table(
+    (
+        TableColumn("reading", lambda row: row.name),
+        TableColumn("sentences", lambda row: len(row.sentences)),
+        TableColumn("hold", lambda row: _share([one.holds for one in row.sentences])),
+        TableColumn("mean chance", lambda row: f"{100 * _mean_chance(row.fitted, row.sentences):.0f} %"),
+        TableColumn("AUROC", lambda row: _interval(row.quality.auroc)),
+        TableColumn("Brier score", lambda row: _interval(row.quality.brier)),
+        TableColumn("of one chance", lambda row: row.quality.constant, ".3f"),
+    )
+)
+
+
 def document(result: Result, command: str) -> str:
     """The document, in Markdown."""
-    found, checked = quality(result), result.checked
+    found, checked, left = quality(result), result.checked, left_out(result)
     fitted = len(result.sentences) - len(checked)
     names = sorted(result.fitted.weights, key=lambda name: -abs(result.fitted.weights[name]))
     features_table = Table[str](
@@ -233,8 +279,8 @@ def document(result: Result, command: str) -> str:
     by_writer = Table[str](
         (
             TableColumn("narrator", lambda name: narrator_spec(name).name),
-            TableColumn("hold", lambda name: _share([one.holds for one in checked if one.writer == name])),
-            TableColumn("mean chance", lambda name: f"{100 * _mean_chance(result, name):.0f} %"),
+            TableColumn("hold", lambda name: _share([one.holds for one in _own(result, name)])),
+            TableColumn("mean chance", lambda name: f"{100 * _mean_chance(result.fitted, _own(result, name)):.0f} %"),
             TableColumn("offset", lambda name: result.fitted.offsets[name], "+.2f"),
             TableColumn("AUROC", lambda name: _of_writer(result, name), ".2f"),
         )
@@ -250,6 +296,7 @@ def document(result: Result, command: str) -> str:
         bins=BY_CHANCE.markdown(bins(result)),
         features=features_table.markdown(names),
         writers=by_writer.markdown(list(result.fitted.narrators)),
+        readings=LEFT_OUT_TEXT.format(readings=BY_READING.markdown(left)) if left else "",
     )
 
 
@@ -257,14 +304,16 @@ def _alone(sentences: Sequence[Judged], name: str) -> float:
     return auroc(np.array([one.features[name] for one in sentences]), np.array([one.holds for one in sentences]))
 
 
-def _mean_chance(result: Result, writer: str) -> float:
-    return float(
-        np.mean([result.fitted.chance(one.writer, one.features) for one in result.checked if one.writer == writer])
-    )
+def _own(result: Result, writer: str) -> list[Judged]:
+    return [one for one in result.checked if one.writer == writer]
+
+
+def _mean_chance(fitted: Reliability, sentences: Sequence[Judged]) -> float:
+    return float(np.mean([fitted.chance(one.writer, one.features) for one in sentences]))
 
 
 def _of_writer(result: Result, writer: str) -> float:
-    own = [one for one in result.checked if one.writer == writer]
+    own = _own(result, writer)
     chances = np.array([result.fitted.chance(one.writer, one.features) for one in own])
     return auroc(chances, np.array([one.holds for one in own]))
 
@@ -308,4 +357,12 @@ units of each one's spread; each narrator has an offset besides.
 ## By narrator
 
 {writers}
+{readings}"""
+LEFT_OUT_TEXT = """
+## On a reading of its own
+
+Each reading has other inputs and other readers. A regression on all sentences of the others was checked on it; a
+narrator that the others do not have gets no offset.
+
+{readings}
 """

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from explainers.models.frozen_model import FrozenModel
 from explainers.studies import reliability as study
-from explainers.studies.reliability import Judged, Result, auroc, bins, document, fit, quality
+from explainers.studies.reliability import Judged, Result, auroc, bins, document, fit, left_out, quality
 
 
 def sentences(telling: bool, n: int = 240) -> list[Judged]:
@@ -65,6 +66,26 @@ def test_each_narrator_has_a_share_of_its_own() -> None:
     )
     assert found.fitted.chance("cause", {"a": 0.0}) == pytest.approx(0.3, abs=0.08)
     assert found.fitted.chance("cause_phi", {"a": 0.0}) == pytest.approx(0.8, abs=0.08)
+
+
+def test_each_reading_is_checked_by_the_others() -> None:
+    one = result(telling=True)
+    assert left_out(one) == []
+    assert "reading of its own" not in document(one, "command")
+    second = [
+        replace(other, input=("s", other.input[1]), writer="cause_phi") for other in sentences(telling=True, n=60)
+    ]
+    turned = [replace(other, features={**other.features, "a": -other.features["a"]}) for other in second]
+    for more, tells in ((second, True), (turned, False)):
+        every = (*one.sentences, *more)
+        both = Result("nli", fit("1", {"cause": "abc", "cause_phi": "def"}, every), every)
+        first, last = left_out(both)
+        assert (first.name, len(first.sentences), last.name, len(last.sentences)) == ("r", 240, "s", 60)
+        assert last.fitted.offsets["cause_phi"] == 0.0  # nobody had read its sentences
+        assert first.fitted.narrators == {"cause_phi": "def"}
+        assert (last.quality.auroc[1] > 0.9) == tells
+        assert (last.quality.auroc[2] < 0.1) != tells
+        assert "| s | 60 |" in document(both, "command")
 
 
 def test_checked_are_other_inputs_than_those_that_were_fitted() -> None:
