@@ -87,12 +87,18 @@ def controls(pool: model_pool.ModelPool, example: Example, line: streamlit_shims
 
 def _title(info: ModelInfo, state: CompareState) -> str:
     """Return "12 methods · edit"."""
-    general = {group: [spec for spec in METHODS if not spec.needs and spec.group == group] for group in groups()}
+    general = _general()
     absent = {spec.name for spec in not_fitted(state.controls.model, info.version)}
     chosen = [_chosen(group.lower(), specs, state, absent) for group, specs in general.items()]
     chosen += [_chosen(field, specs, state, absent) for field, _, specs in _of_inputs(info, state)]
     count = sum(map(len, chosen)) + len(state.controls.variants)
     return f"{count} method{'' if count == 1 else 's'} · edit"
+
+
+def _general() -> dict[str, list[MethodSpec]]:
+    """Return by group the methods that need nothing but a text."""
+    general = {group: [spec for spec in METHODS if not spec.needs and spec.group == group] for group in groups()}
+    return {group: specs for group, specs in general.items() if specs}
 
 
 def _chosen(field: str, offered: Iterable[MethodSpec], state: CompareState, absent: Collection[str]) -> list[str]:
@@ -104,11 +110,11 @@ def _chosen(field: str, offered: Iterable[MethodSpec], state: CompareState, abse
 
 def _general_methods(model: str, version: str, state: CompareState) -> tuple[str, ...]:
     """Return the chosen methods that need nothing but a text."""
-    offered, absent = [spec for spec in METHODS if not spec.needs], [spec.name for spec in not_fitted(model, version)]
+    absent = [spec.name for spec in not_fitted(model, version)]
     chosen = [
         method
-        for group in groups()
-        for method in _picked(group, group.lower(), [spec for spec in offered if spec.group == group], state, absent)
+        for group, offered in _general().items()
+        for method in _picked(group, group.lower(), offered, state, absent)
     ]
     if absent:
         plain_text.caption(f"Not fitted to this model: {', '.join(absent)}. The Train page fits them.")
@@ -122,12 +128,18 @@ def _controls_of_inputs(info: ModelInfo, state: CompareState) -> list[str]:
 
 
 def _of_inputs(info: ModelInfo, state: CompareState) -> list[tuple[str, str, list[MethodSpec]]]:
-    """Return field, title and controls of the kind of input; none for a single text."""
+    """Return field, title and methods of the kind of input, or of a model with a prompt; none for a single text."""
     if info.multimodal:
         return [("pictures", "Controls for images", [spec for spec in METHODS if spec.needs == "image"])]
     if info.pairs or (not info.input_names and state.controls.pair.strip()):
-        return [("pairs", "Controls for pairs", [spec for spec in METHODS if spec.needs == "pair"])]
-    return []
+        pairs = [spec for spec in METHODS if spec.needs == "pair"]
+        return [("pairs", "Controls for pairs", pairs), *_of_prompt(state)]
+    return _of_prompt(state)
+
+
+def _of_prompt(state: CompareState) -> list[tuple[str, str, list[MethodSpec]]]:
+    asked = [spec for spec in METHODS if spec.needs == "prompt" and spec.suits(state.controls.model)]
+    return [("asked", "Asked in words", asked)] if asked else []
 
 
 def _picked(

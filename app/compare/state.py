@@ -87,6 +87,7 @@ class CompareControls:
     yours: Chosen = field(default=None, metadata=carried(NAMES, "yours", "method", undo=True, download=True))
     pairs: Chosen = field(default=None, metadata=carried(NAMES, "pairs", "method", undo=True, download=True))
     pictures: Chosen = field(default=None, metadata=carried(NAMES, "pictures", "method", undo=True, download=True))
+    asked: Chosen = field(default=None, metadata=carried(NAMES, "asked", "method", undo=True, download=True))
     variants: tuple[str, ...] = field(
         default=(), metadata=carried(NAMES, "variants", "method", undo=True, download=True)
     )

@@ -179,7 +179,7 @@ def _show_progress(running: Iterator[int], inputs: int, progress: Callable[[str]
 
 def evaluated_methods(model: FrozenModel) -> tuple[MethodSpec, ...]:
     """Every method except single random orders, which are a control anyway; every variant of those that learn."""
-    ids = [spec.id for spec in METHODS if not spec.is_random and not spec.learns]
+    ids = [spec.id for spec in METHODS if not spec.is_random and not spec.learns and spec.suits(model.name)]
     for artifact in available_artifacts(model.name, model.version):
         for spec in using_weights_of(artifact.method):
             default = artifact.variant == spec.default_variant

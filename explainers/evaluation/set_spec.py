@@ -100,7 +100,9 @@ def offered_methods(
     return tuple(
         spec
         for spec in applicable(METHODS, example)
-        if not spec.is_random and (not spec.learns or (spec.weights_of, spec.default_variant) in fitted)
+        if not spec.is_random
+        and spec.suits(model)
+        and (not spec.learns or (spec.weights_of, spec.default_variant) in fitted)
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, did_you_mean
 from explainers.methods.narrator_specs import NARRATORS
+from explainers.models.prompt import split_name
 from explainers.results.decision import DEFAULT_SAMPLING, Sampling
 from explainers.results.registry import Registry, named
 
@@ -24,14 +25,16 @@ if TYPE_CHECKING:
     from explainers.results.decision import Settings
 
 
-Group = Literal["Consensus", "Gradient", "Perturbation", "Learned", "Attention", "Controls", "Yours"]  # by mechanism
+Group = Literal[  # by mechanism
+    "Consensus", "Gradient", "Perturbation", "Learned", "Attention", "Self-report", "Controls", "Yours"
+]
 GROUPS: tuple[Group, ...] = get_args(Group)  # in the order of display
 Kind = Literal[
     "given", "joint", "one pass", "one part", "random order", "one by one", "gradients", "fine-tuned", "sampled"
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)  # in the order in which they run
 IMMEDIATE, SLOW = KINDS[:4], KINDS[-2:]
-Needs = Literal["", "pair", "image"]
+Needs = Literal["", "pair", "image", "prompt"]
 Dash = Literal["solid", "dash", "dot"]
 Passes = Callable[[int, int, int], int]
 ID = r"[a-z][a-z0-9_]*(:.+)?"  # with the name of a variant after the colon
@@ -68,7 +71,7 @@ class MethodSpec:
     brief: tuple[tuple[str, object], ...] = ()  # further fields of it where means over a set are wanted
     brief_passes: Passes | None = None  # with these fields
     deviations: tuple[str, ...] = ()  # where the paper, its code and this implementation differ
-    needs: Needs = ""  # besides a text
+    needs: Needs = ""  # besides a text; a prompt: of the model
     default: bool = True  # chosen unless a person chooses
     weights_of: str = ""  # the learned method whose fitted weights it uses; empty if it does not learn
     default_variant: str = ""  # of these weights
@@ -89,7 +92,7 @@ class MethodSpec:
             f"id {self.id!r}": isinstance(self.id, str) and re.fullmatch(ID, self.id),
             f"group {self.group!r} (one of {', '.join(GROUPS)})": self.group in GROUPS,
             f"kind {self.kind!r} (one of {', '.join(KINDS)})": self.kind in KINDS,
-            f"needs {self.needs!r} (pair, image or nothing)": self.needs in get_args(Needs),
+            f"needs {self.needs!r} (pair, image, prompt or nothing)": self.needs in get_args(Needs),
             f"colour {self.colour!r} (#rrggbb)": re.fullmatch("#[0-9a-f]{6}", str(self.colour)),
             "texts (name, idea, caution, formula, source and implementation)": all(
                 isinstance(text, str) and text for text in texts
@@ -181,8 +184,13 @@ class MethodSpec:
         return f"{self.name} †" if self.optimised else self.name
 
     def supports(self, example: Example) -> bool:
-        """Return whether the example has what the method needs."""
-        return {"": True, "pair": example.pair is not None, "image": example.image is not None}[self.needs]
+        """Return whether the example has what the method needs; whether the model has a prompt is not told by it."""
+        given = {"pair": example.pair is not None, "image": example.image is not None}
+        return given.get(self.needs, True)
+
+    def suits(self, model: str) -> bool:
+        """Return whether the model of this name has what the method needs of a model: a prompt, or nothing."""
+        return self.needs != "prompt" or bool(split_name(model)[1])
 
     def make(
         self, *, erasure: "Erasure", seed: int, samples: int, steps: int, sampling: Sampling = DEFAULT_SAMPLING
@@ -241,6 +249,7 @@ METHODS: Registry[MethodSpec] = Registry(
         "explainers.attribution.decompx:DECOMPX",
         "explainers.attribution.globenc:GLOBENC",
         "explainers.attribution.alti:ALTI",
+        "explainers.attribution.self_ranking:SELF_RANKING",
         "explainers.attribution.controls:PREMISE_ONLY",
         "explainers.attribution.controls:HYPOTHESIS_ONLY",
         "explainers.attribution.controls:TEXT_ONLY",

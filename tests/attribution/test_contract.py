@@ -30,7 +30,7 @@ every_method = pytest.mark.parametrize(
     "entry", [entry for entry in METHODS if not entry.needs], ids=lambda entry: entry.id
 )
 every_asking_method = pytest.mark.parametrize(
-    "entry", [entry for entry in METHODS if entry.explains], ids=lambda entry: entry.id
+    "entry", [entry for entry in METHODS if entry.explains and entry.needs != "prompt"], ids=lambda entry: entry.id
 )
 every_explaining_method = pytest.mark.parametrize(
     "entry",

@@ -113,7 +113,7 @@ def explanations(names: Iterable[str] = tuple(INPUTS), methods: Sequence[str] = 
     and in words; the others by a few methods.
     """
     results: Tree = {}
-    declared = methods or [spec.id for spec in explainers.METHODS.declared]
+    declared = methods or [spec.id for spec in explainers.METHODS.declared if spec.needs != "prompt"]
     for name in names:
         model = explainers.load(name, device="cpu")
         first, second = INPUTS[name]

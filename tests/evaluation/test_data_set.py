@@ -27,10 +27,15 @@ from explainers.training.artifacts import available_artifacts
 
 def test_by_default_every_method_is_evaluated_with_every_variant(bert: FrozenModel) -> None:
     ids = [spec.id for spec in evaluated_methods(bert)]
-    assert set(ids) == {*RECIPES, "faml", *(spec.id for spec in METHODS if not spec.learns)} - {RANDOM}
+    assert set(ids) == {*RECIPES, "faml", *(spec.id for spec in METHODS if not spec.learns)} - {RANDOM, "self_ranking"}
     assert len(ids) == len(set(ids))
     bert.version = "2"  # for which nothing was fitted
-    assert {spec.group for spec in evaluated_methods(bert)} == {*GROUPS} - {"Consensus", "Learned", "Yours"}
+    assert {spec.group for spec in evaluated_methods(bert)} == {*GROUPS} - {
+        "Consensus",
+        "Learned",
+        "Self-report",
+        "Yours",
+    }
 
 
 def test_weights_that_are_not_the_first_choice_are_named(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,13 +67,13 @@ def test_a_variant_belongs_to_its_method() -> None:
 
 
 def test_the_groups_and_the_defaults_of_the_app() -> None:
-    assert groups() == ("Gradient", "Perturbation", "Learned", "Attention", "Controls")
+    assert groups() == ("Gradient", "Perturbation", "Learned", "Attention", "Self-report", "Controls")
     assert "attention_last" not in default_methods()
     assert {"aml", "lime", "random"} <= set(default_methods())
 
 
 def test_only_methods_that_make_sense_for_the_input_are_applicable() -> None:
-    controls = [spec for spec in METHODS.declared if spec.needs]
+    controls = [spec for spec in METHODS.declared if spec.needs in ("pair", "image")]
     assert applicable(controls, Example("a film")) == ()
     assert [spec.id for spec in applicable(controls, Example("a film", "a plot"))] == [
         "premise_only",
@@ -160,7 +160,8 @@ def test_methods_that_have_a_setting_get_it(method: str, setting: str) -> None:
 @each_spec
 def test_a_method_supports_the_inputs_that_have_what_it_needs(spec: MethodSpec) -> None:
     supported = [spec.supports(example) for example in (TEXT, PAIR, IMAGE)]
-    assert supported == {"": [True] * 3, "pair": [False, True, False], "image": [False, False, True]}[spec.needs]
+    needed = {"pair": [False, True, False], "image": [False, False, True]}
+    assert supported == needed.get(spec.needs, [True] * 3)
 
 
 def test_controls_of_one_part_need_that_part() -> None:
@@ -248,7 +249,7 @@ def test_a_method_that_was_optimised_on_the_metrics_is_marked(optimised: bool, n
         ({"id": ""}, "id ''"),
         ({"group": "Mine"}, "group 'Mine' (one of Consensus, Gradient, Perturbation, "),
         ({"kind": "quick"}, "kind 'quick' (one of given, joint, one pass, "),
-        ({"needs": "audio"}, "needs 'audio' (pair, image or nothing)"),
+        ({"needs": "audio"}, "needs 'audio' (pair, image, prompt or nothing)"),
         ({"colour": "red"}, "colour 'red' (#rrggbb)"),
         ({"idea": ""}, "texts (name, idea, "),
         ({"caution": None}, "texts (name, idea, "),

@@ -119,6 +119,18 @@ def test_the_examples_of_the_prompt_are_units(page: Page) -> None:
     assert page.words == TEXT.split()
 
 
+def test_the_model_itself_can_be_asked(page: Page) -> None:
+    assert any(pills.key == "asked" for pills in page.at.button_group)
+    page.at.get_by_key("asked").set_value(["Self-ranking"])
+    page.settle()
+    run = page.state.run
+    assert run is not None
+    result = run.result("self_ranking")
+    assert result is not None
+    assert len(set(result.attribution.scores)) > 1
+    assert page.address["asked"] == "Self-ranking"
+
+
 def test_words_that_begin_alike_are_a_sentence_of_the_run(page: Page) -> None:
     use(page, words="no = old film\nyes = old plot")
     assert "begin with the same token" in problem(page)
@@ -189,3 +201,4 @@ def test_examples_have_as_many_texts_as_the_prompt(page: Page) -> None:
 def test_an_embedded_classifier_has_no_prompt(opened: Opened) -> None:
     page = opened(model="sst2", text="A fine film").settle()
     assert not [box for box in page.at.text_area if box.key == "prompt template"]
+    assert not any(pills.key == "asked" for pills in page.at.button_group)

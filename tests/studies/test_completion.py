@@ -145,6 +145,7 @@ def test_the_document_has_every_prompt_and_method(
     assert [bool(row["metrics"]) for row in rows_of(tmp_path, "small")] == [True, True, True, False]
     assert rows_of(tmp_path, "small")[:2] == rows[:2]
     assert set(rows[0]["metrics"]["random"]) == set(METRICS)
+    assert "self_ranking" in rows[0]["metrics"]
     prefix = prefix_ratio(model, examples[0])
     assert prefix["prefix"] == 5
     assert prefix["ratio"] > 0

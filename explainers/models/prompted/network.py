@@ -46,7 +46,11 @@ class ClassWords(DecoderClassifier):
     def share_of_words(self, ids: Tensor) -> float:
         """The probability that the model gives to the class words' tokens together, after ids (1, L)."""
         states = self.decoder(input_ids=ids).last_hidden_state[:, -1]
-        return float(self._capped(self.head(states)).softmax(dim=-1)[0, list(self.words)].sum())
+        return float(self.token_logits(states).softmax(dim=-1)[0, list(self.words)].sum())
+
+    def token_logits(self, states: Tensor) -> Tensor:
+        """Return the logits of all tokens as the next one, (…, V), for states (…, d)."""
+        return self._capped(self.head(states))
 
     def _capped(self, logits: Tensor) -> Tensor:
         """As Gemma 2 limits its logits."""
@@ -140,7 +144,7 @@ class WholeWords(ClassWords):
         ends = self._ends(texts, states.shape[1] - self.added, attention)  # (B,)
         rows = torch.arange(texts, device=states.device)[:, None] * self.rows_per_text + self.read_rows  # (B, N)
         read = states[rows, ends[:, None] - 1 + self.read_lengths]  # (B, N, d)
-        steps = self._capped(self.head(read)).log_softmax(dim=-1)[:, self.step_reads, self.step_ids]  # (B, S)
+        steps = self.token_logits(read).log_softmax(dim=-1)[:, self.step_reads, self.step_ids]  # (B, S)
         return torch.split(steps, [len(word) for word in self.tokens], dim=1)
 
     def _ends(self, texts: int, length: int, attention: Tensor | None) -> Tensor:
@@ -192,6 +196,11 @@ class PrefixCache:
     def _computed(self, device: torch.device) -> list[tuple[Tensor, Tensor]]:
         past = DynamicCache()
         self.module.decoder.continued(torch.tensor([self.prefix], device=device), None, past)
-        layers = [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in past.layers]
-        plain = all(keys is not None and keys.dim() == 4 and keys.shape[2] == len(self.prefix) for keys, _ in layers)
-        return cast(list[tuple[Tensor, Tensor]], layers) if plain else []
+        return plain_layers(past, len(self.prefix))
+
+
+def plain_layers(past: DynamicCache, length: int) -> list[tuple[Tensor, Tensor]]:
+    """Return keys and values of every layer, (B, heads, `length`, d) each; none for a memory of another kind."""
+    layers = [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in past.layers]
+    plain = all(keys is not None and keys.dim() == 4 and keys.shape[2] == length for keys, _ in layers)
+    return cast(list[tuple[Tensor, Tensor]], layers) if plain else []

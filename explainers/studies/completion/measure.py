@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from explainers.attribution.self_ranking import SELF_RANKING
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.datasets.example import Example
@@ -66,16 +67,20 @@ def answer_row(model: FrozenModel, example: Example, number: int, *, explained: 
     }
     if explained:
         one_operator = replace(decision, card=replace(decision.card, erasures=(settings.erasure,)))
-        comparison = Comparison(one_operator, probabilities)
-        for event in run(model, one_operator, measured_methods(model), calls.Meter(), narrators=()):
-            comparison = comparison.with_event(event)
-        row["metrics"] = {
-            result.method: {metric: result.metrics[metric] for metric in METRICS} for result in comparison.results
-        }
-        control = comparison.random_control
-        if control is not None:
-            row["metrics"]["random"] = {metric: control.metrics[metric] for metric in METRICS}
+        compared = Comparison(one_operator, probabilities)
+        for specs in (measured_methods(model), (SELF_RANKING,)):  # which takes no part in the consensus
+            row["metrics"] = {**_metrics(model, compared, specs), **row["metrics"]}
     return row
+
+
+def _metrics(model: FrozenModel, comparison: Comparison, specs: Sequence[MethodSpec]) -> dict[str, dict[str, float]]:
+    """Return the metrics by method, with those of random orders."""
+    for event in run(model, comparison.decision, specs, calls.Meter(), narrators=()):
+        comparison = comparison.with_event(event)
+    control = comparison.random_control
+    results: dict[str, Mapping[str, float]] = {result.method: result.metrics for result in comparison.results}
+    results |= {} if control is None else {RANDOM: control.metrics}
+    return {method: {metric: metrics[metric] for metric in METRICS} for method, metrics in results.items()}
 
 
 def measured_methods(model: FrozenModel) -> tuple[MethodSpec, ...]:
@@ -98,7 +103,7 @@ def record_answers(
     Raises `ExplanationError` if the rows there belong to another run.
     """
     path = out / (FILE.format(prompt) if shard is None else f"{prompt}-{shard.file}")
-    methods = [spec.id for spec in measured_methods(model)]
+    methods = [spec.id for spec in (*measured_methods(model), SELF_RANKING)]
     signature = {"model": model.version, "methods": methods, "inputs": [example.text for example in inputs]}
 
     def is_whole(row: Record) -> bool:
