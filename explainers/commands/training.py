@@ -12,6 +12,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import learning_methods
 from explainers.models.precision import checked_precision
+from explainers.models.ray_cluster import LOCAL, RAY, check_engine
 from explainers.report.wording import duration
 from explainers.training.spec import ALL, FitSpec, read_spec, settings_text
 
@@ -114,6 +115,16 @@ def fit_command(
             "narrators --set half_precision=…. By default that of the variant."
         ),
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: workers of a cluster fit, several methods of `all` at once.")
+    ] = LOCAL,
+    processes: Annotated[int, typer.Option(min=1, help="With ray: workers, of one core or one GPU each.")] = 1,
+    address: Annotated[
+        str,
+        typer.Option(
+            help="A Ray cluster: HOST:PORT, or auto for that of this machine; by default one is started here."
+        ),
+    ] = "",
     yes: options.Yes = False,
     file: Annotated[
         Path | None,
@@ -146,8 +157,13 @@ def fit_command(
         if spec.full:
             spec.check()
         options.image_files(spec.format, Path(spec.images) if spec.images else None)
+        check_engine(engine, address)
+        if processes > 1 and engine != RAY:
+            raise ExplanationError("--processes is the number of Ray's workers. Add --engine ray, or omit it.")
         if settings:
             typer.echo(settings_of(spec))
+        elif engine == RAY:
+            typer.echo(json.dumps(run_with_ray(spec, processes, address), indent=2))
         else:
             typer.echo(json.dumps(run_fit(spec), indent=2))
 
@@ -196,6 +212,23 @@ def say_time(seconds: float) -> None:
     """Say how long the fit takes that begins now."""
     about = f"About {duration(seconds)} on this machine, by a timed step."
     options.show_progress(f"{about} Ctrl-C stops the fit; --resume continues it.")
+
+
+def run_with_ray(spec: FitSpec, workers: int, address: str) -> dict[str, Any] | list[dict[str, Any]]:
+    """As `run_fit`, by the workers of a cluster; the cards of several as they end."""
+    from explainers.commands.ray_fits import fits_with_ray
+    from explainers.learned.fit import shipped_fits
+
+    specs = shipped_fits(spec) if spec.method == ALL else [spec]
+    cards = list(fits_with_ray(specs, workers, address, fitted_card, options.show_progress))
+    return cards if spec.method == ALL else cards[0]
+
+
+def fitted_card(spec: FitSpec) -> dict[str, Any]:
+    """The card of one training."""
+    card = run_fit(spec)
+    assert isinstance(card, dict)  # of one method
+    return card
 
 
 def run_fit(spec: FitSpec) -> dict[str, Any] | list[dict[str, Any]]:

@@ -2,14 +2,11 @@
 
 Ray Data distributes the rows over a pool of actors, each with the model and one thread, or one GPU; it starts an actor
 anew that dies, and gives its rows to another one. The records come back to this process, which stores them, so that an
-evaluation that was interrupted goes on as without Ray. Nothing is reported to Ray's makers.
+evaluation that was interrupted goes on as without Ray.
 """
 
 import json
 import logging
-import os
-import re
-import socket
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -20,11 +17,7 @@ from explainers.evaluation.explain_batch import SetPlan, explain_batch
 from explainers.evaluation.record_file import Record
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-MISSING = "Ray is not installed. Install it with: pip install 'crosslight[ray]'"
-AUTO, REACHED = "auto", 5.0  # the address of the cluster that this machine belongs to; seconds
-LOOPBACK = "127.0.0.1"  # no other machine reaches a cluster that is started here
+from explainers.models.ray_cluster import connected
 
 
 class RowExplainer:
@@ -63,22 +56,7 @@ def explain_with_ray(
     """
     if not rows:
         return
-    check_reachable(address)
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise ExplanationError(MISSING) from error
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "ignore_reinit_error": True}
-    try:
-        if address:
-            ray.init(address=address, **quiet)
-        else:
-            ray.init(num_cpus=workers, include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise ExplanationError(f"The Ray cluster {address or 'on this machine'} does not answer: {error}") from error
-    try:
+    with connected(workers, address) as ray:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = context.print_on_execution_start = False
         logging.getLogger("ray.data").setLevel(logging.ERROR)
@@ -97,24 +75,6 @@ def explain_with_ray(
             if "problem" in record:
                 raise ExplanationError(f"{record['problem']} All need the same model, weights and version.")
             yield [record]
-    except ray.exceptions.RayError as error:
-        *_, last = filter(None, (line.strip() for line in COLOURS.sub("", str(error)).splitlines()))
-        raise ExplanationError(f"The Ray cluster failed: {last}") from error
-    finally:
-        ray.shutdown()
-
-
-def check_reachable(address: str) -> None:
-    """Raises `ExplanationError` where nobody listens: Ray itself looks for two minutes and then ends the process."""
-    if address in ("", AUTO):
-        return
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=REACHED).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise ExplanationError(
-            f"No Ray cluster answers at {address!r}. Give the HOST:PORT of its head, or auto on one of its machines."
-        ) from error
 
 
 def plain(value: dict[str, Any]) -> dict[str, Any]:

@@ -20,10 +20,11 @@ from explainers.datasets.labelled_rows import InputRow, ReadRows, read_file
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation import eraser_rows, measurement, names, record_file, sanity_summary, set_frames, shards
 from explainers.evaluation.explain_batch import SetPlan
-from explainers.evaluation.set_spec import ERASER, LOCAL, WHOLE, SetSpec, offered_methods, parse_shard
+from explainers.evaluation.set_spec import ERASER, WHOLE, SetSpec, offered_methods, parse_shard
 from explainers.methods.registry import check_applicable, select
 from explainers.models import catalog, worker_processes
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.ray_cluster import LOCAL
 from explainers.results.manifest import strict_json
 from explainers.training.artifacts import check_fitted
 
@@ -84,7 +85,8 @@ def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
 
 
 def _ray_engine(spec: SetSpec, model: FrozenModel, plan: SetPlan) -> shards.Engine:
-    from explainers.evaluation.ray_engine import check_reachable, explain_with_ray
+    from explainers.evaluation.ray_engine import explain_with_ray
+    from explainers.models.ray_cluster import check_reachable
 
     if not (Path(spec.out) / parse_shard(spec.shard).file).exists():
         check_reachable(spec.address)  # before a file is begun

@@ -20,6 +20,7 @@ from explainers.errors import ExplanationError, refused_fields
 from explainers.evaluation.names import ROTATIONS
 from explainers.methods.registry import METHODS, SLOW, MethodSpec, applicable, select
 from explainers.models.precision import checked_precision
+from explainers.models.ray_cluster import LOCAL, check_engine
 from explainers.results.decision import (
     DEFAULT_SAMPLING,
     RANDOM_ORDERS,
@@ -33,7 +34,6 @@ from explainers.training.spec import validated
 AUTO = "auto"
 MOST_SMOOTH = 50  # noisy copies
 WHOLE = "1/1"  # the only part of a set
-LOCAL, RAY = ENGINES = ("local", "ray")
 TABLE, ERASER = FORMATS = ("table", "eraser")
 COMMAND = ("python", "-m", "explainers", "evaluate")
 SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
@@ -210,12 +210,9 @@ class SetSpec:
             raise ExplanationError(f"--smooth must be 0 to {MOST_SMOOTH}, not {self.smooth}.")
         if self.checked < 0:
             raise ExplanationError(f"--sanity must be 0 (no checks) or more, not {self.sanity}.")
-        if self.engine not in ENGINES:
-            raise ExplanationError(f"Unknown engine {self.engine!r}. Choose one of: {', '.join(ENGINES)}.")
+        check_engine(self.engine, self.address)
         if self.format not in FORMATS:
             raise ExplanationError(f"Unknown format {self.format!r}. Choose one of: {', '.join(FORMATS)}.")
-        if self.address and self.engine != RAY:
-            raise ExplanationError("--address names a Ray cluster. Add --engine ray, or omit it.")
         if self.processes < 1:
             raise ExplanationError(f"There must be at least 1 process, not {self.processes}.")
         select(self.methods)

@@ -179,14 +179,19 @@ def write_weights(
     return artifacts.write_artifact(target / f"{spec.method}-{spec.name}.safetensors", weights, card)
 
 
-def make_all(spec: FitSpec, model: FrozenModel, out: Path | None) -> list[dict[str, Any]]:
-    """Every shipped variant of every method, one after the other; returns their cards."""
-    specs = [
-        replace(spec, method=method, variant=variant, model=model.name, settings=())
+def shipped_fits(spec: FitSpec) -> list[FitSpec]:
+    """Every shipped variant of every method, for the model and the texts of `spec`."""
+    return [
+        replace(spec, method=method, variant=variant, settings=())
         for method, variants in recipes.SHIPPED.items()
         for variant in variants
     ]
-    return [make(spec, model, run_folder(spec), out, resume=False) for spec in specs]
+
+
+def make_all(spec: FitSpec, model: FrozenModel, out: Path | None) -> list[dict[str, Any]]:
+    """Fits `shipped_fits`, one after the other; returns their cards."""
+    specs = shipped_fits(replace(spec, model=model.name))
+    return [make(one, model, run_folder(one), out, resume=False) for one in specs]
 
 
 def run_folder(spec: FitSpec) -> Path:

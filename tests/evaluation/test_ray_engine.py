@@ -13,11 +13,12 @@ import pytest
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import ExplanationError
 from explainers.evaluation.explain_batch import SetPlan, explain_batch
-from explainers.evaluation.ray_engine import RowExplainer, check_reachable, explain_with_ray, plain
+from explainers.evaluation.ray_engine import RowExplainer, explain_with_ray, plain
 from explainers.evaluation.set_job import read_set, run_set
 from explainers.evaluation.set_spec import SetSpec
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.ray_cluster import check_reachable
 
 ROWS = 8
 COSTS = ["seconds", "passes"]

@@ -1,0 +1,68 @@
+"""A cluster of Ray (extra `ray`), that is found or started on this machine. Nothing is reported to Ray's makers."""
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from explainers.errors import ExplanationError
+
+LOCAL, RAY = ENGINES = ("local", "ray")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+MISSING = "Ray is not installed. Install it with: pip install 'crosslight[ray]'"
+AUTO, REACHED = "auto", 5.0  # the address of the cluster that this machine belongs to; seconds
+LOOPBACK = "127.0.0.1"  # no other machine reaches a cluster that is started here
+
+
+@contextmanager
+def connected(workers: int, address: str) -> Iterator[Any]:
+    """Give the module `ray`, connected to the cluster at `address`; if that is empty, to one of so many `workers` that
+    is started here and ends with the block.
+
+    Raises `ExplanationError` where Ray or the cluster is not there, and where the cluster fails in the block.
+    """
+    check_reachable(address)
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ExplanationError(MISSING) from error
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "ignore_reinit_error": True}
+    try:
+        if address:
+            ray.init(address=address, **quiet)
+        else:
+            ray.init(num_cpus=workers, include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ExplanationError(f"The Ray cluster {address or 'on this machine'} does not answer: {error}") from error
+    try:
+        yield ray
+    except ray.exceptions.RayError as error:
+        *_, last = filter(None, (line.strip() for line in COLOURS.sub("", str(error)).splitlines()))
+        raise ExplanationError(f"The Ray cluster failed: {last}") from error
+    finally:
+        ray.shutdown()
+
+
+def check_engine(engine: str, address: str) -> None:
+    """Raises `ExplanationError` for an unknown engine, and for the address of a cluster without it."""
+    if engine not in ENGINES:
+        raise ExplanationError(f"Unknown engine {engine!r}. Choose one of: {', '.join(ENGINES)}.")
+    if address and engine != RAY:
+        raise ExplanationError("--address names a Ray cluster. Add --engine ray, or omit it.")
+
+
+def check_reachable(address: str) -> None:
+    """Raises `ExplanationError` where nobody listens: Ray itself looks for two minutes and then ends the process."""
+    if address in ("", AUTO):
+        return
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=REACHED).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise ExplanationError(
+            f"No Ray cluster answers at {address!r}. Give the HOST:PORT of its head, or auto on one of its machines."
+        ) from error
