@@ -22,6 +22,7 @@ INTRODUCTION = (
     "method, and the paper's table beside ours. Read alone, or present it to a group."
 )
 UNKNOWN = "The address asks for the story “{}”, which does not exist. Choose one of these."
+NO_CODE = "Type the code of the group first. The presenter's page shows it."
 CODE_HELP = "The presenter's page shows the code."
 PRESENT_HELP = "Begins a group. Others follow your steps on their phones, bet and mark their own words."
 WIDTH, HEIGHT = 160, 64
@@ -62,8 +63,8 @@ def _list(all_stories: tuple[Story, ...], asked: str) -> None:
     if asked:
         plain_text.warning(UNKNOWN.format(asked[:40]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        code = st.text_input("Join a group by its code", max_chars=12, key="join code", help=CODE_HELP, width=260)
-        st.button("Join", key="join", on_click=_join, disabled=not (code or "").strip())
+        st.text_input("Join a group by its code", max_chars=12, key="join code", help=CODE_HELP, width=260)
+        st.button("Join", key="join", on_click=_join)
     with st.container(key="stories"):
         for story in all_stories:
             _card(story)
@@ -79,7 +80,11 @@ def _card(story: Story) -> None:
 
 
 def _join() -> None:
-    st.query_params[group_view.GROUP] = str(value_of("join code") or "").strip().upper()
+    code = str(value_of("join code") or "").strip().upper()
+    if code:
+        st.query_params[group_view.GROUP] = code
+    else:
+        reading_state().problem = NO_CODE
 
 
 def _alone(story: Story) -> None:

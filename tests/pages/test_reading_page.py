@@ -396,6 +396,9 @@ def test_a_wrong_key_or_code_is_said(presented: Reading) -> None:
 
 def test_a_code_is_typed_in_any_case(presented: Reading) -> None:
     page = Reading(NAMES[0])
+    page.press("join")
+    assert "Type the code of the group first." in page.text
+    assert "group" not in page.address
     page.at.text_input(key="join code").set_value(f" {presented.address['group'].lower()} ")
     page.run().press("join")
     assert page.address["group"] == presented.address["group"]
