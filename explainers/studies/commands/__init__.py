@@ -33,6 +33,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "planted-measure": methods.planted_measure_command,
     "planted-table": methods.planted_table_command,
     "plausibility": data_sets.plausibility_command,
+    "prompted-reasons": narratives.prompted_reasons_command,
     "published-metrics": data_sets.published_metrics_command,
     "readings-draw": narratives.readings_draw_command,
     "readings-table": narratives.readings_table_command,

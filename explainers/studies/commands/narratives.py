@@ -119,9 +119,27 @@ def readings_table_command(
             path.write_text(text, encoding="utf-8")
 
 
+def prompted_reasons_command(
+    model: options.ModelName = "nli",
+    reading: Annotated[str, typer.Option(help="Name of the stored reading whose pairs are asked.")] = "nli-3",
+    yes: options.Yes = False,
+) -> None:
+    """Ask SmolLM2 in a prompt for the class and a reason, beside the narrators' sentences of a reading."""
+    with options.user_errors(), options.downloads(yes=yes):
+        from explainers.models.catalog import load
+        from explainers.narrative.text_metrics import minilm_scorer
+        from explainers.studies.prompting import DOCUMENT, document, measure, smollm2_writer
+
+        frozen, write = load(model), smollm2_writer()
+        written = measure(frozen, reading, write, options.show_progress)
+        command = f"python -m explainers study prompted-reasons --model {model} --reading {reading}"
+        DOCUMENT.write_text(document(written, frozen.labels, minilm_scorer(), command), encoding="utf-8")
+        options.show_progress(f"written: {DOCUMENT}")
+
+
 def reliability_command(
     model: options.ModelName = "nli",
-    readings: Annotated[str, typer.Option(help="Names of stored readings, separated by commas.")] = "nli,nli-2",
+    readings: Annotated[str, typer.Option(help="Names of stored readings, separated by commas.")] = "nli,nli-2,nli-3",
     yes: options.Yes = False,
 ) -> None:
     """Fit a regression on the sentences about half of the inputs, and check it on the others."""
