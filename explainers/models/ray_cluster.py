@@ -1,4 +1,4 @@
-"""A cluster of Ray (extra `ray`), that is found or started on this machine. Nothing is reported to Ray's makers."""
+"""A Ray cluster (extra `ray`), found or started on this machine. Nothing is reported to Ray's makers."""
 
 import os
 import re

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -66,6 +67,7 @@ class ModelCache:
 
 LOADED_PER_MODEL = 64
 
+SUFFIX = ".safetensors"
 Family = Literal["learned", "narrative"]
 Recipe = TypeVar("Recipe")
 Module = TypeVar("Module", bound="nn.Module")
@@ -140,7 +142,7 @@ def available_artifacts(model: str, version: str, family: Family = "learned") ->
     """What was fitted to this model, each variant once: methods by name, narrators in the order of display."""
     artifacts: dict[tuple[int, str, str], Artifact] = {}
     for folder in artifact_folders(model, version, family):
-        for path in folder.glob("*.safetensors"):
+        for path in folder.glob(f"*{SUFFIX}"):
             method, _, variant = path.stem.partition("-")
             if family == "narrative" and path.stem not in NARRATORS.ids:
                 continue
@@ -245,6 +247,23 @@ def read_artifact(
     except (OSError, SafetensorError, KeyError, TypeError, RuntimeError, ValidationError) as error:
         raise ModelUnavailable(f"{artifact.path.name} is damaged or of another architecture. Fit it again.") from error
     return untrained.recipe, module.requires_grad_(False).eval()
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write weights, what belongs to them and their cards into the folder, in the store or elsewhere: all are whole
+    before any takes its place, and the cards do so last. Raises `ExplanationError` where they cannot be written."""
+    if folder.resolve().is_relative_to(store().resolve()):
+        make_store()
+    cards = {f"{name.removesuffix(SUFFIX)}.json" for name in files if name.endswith(SUFFIX)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder) as fresh:
+            for name, content in files.items():
+                (Path(fresh) / name).write_bytes(content)
+            for name in sorted(files, key=cards.__contains__):
+                (Path(fresh) / name).replace(folder / name)
+    except OSError as error:
+        raise ExplanationError(f"{folder} cannot be written: {error.strerror}. Choose another folder.") from error
 
 
 def write_artifact(path: Path, weights: "Mapping[str, Tensor]", card: Mapping[str, Any]) -> dict[str, Any]:
