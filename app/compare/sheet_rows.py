@@ -30,6 +30,7 @@ from explainers.metrics import agreement, faithfulness
 from explainers.metrics.spec import MetricSpec
 from explainers.report import colours, wording
 from explainers.report.answer import OPTIMISED as OPTIMISED_TITLE
+from explainers.report.answer import REPORTED as REPORTED_TITLE
 from explainers.report.answer import group_meaning, group_title
 from explainers.results.answer import CONSENSUS
 
@@ -48,6 +49,11 @@ OPTIMISED = {
     "group": "",
     "title": OPTIMISED_TITLE,
     "meaning": "What was sought for the numbers that judge the methods takes no part in the answer.",
+}
+REPORTED = {
+    "group": "",
+    "title": REPORTED_TITLE,
+    "meaning": "What a model says of its reasons is no evidence of how it decides, so it takes no part in the answer.",
 }
 
 
@@ -293,7 +299,9 @@ def groups(run: Run) -> Mapping[str, Mapping[str, str]]:
         }
         for method in answer.order
     }
-    return tested | {method: OPTIMISED for method, column in run.columns.items() if column.spec.optimised}
+    apart = {method: OPTIMISED for method, column in run.columns.items() if column.spec.optimised}
+    reported = {method: REPORTED for method, column in run.columns.items() if column.spec.is_report}
+    return tested | reported | apart
 
 
 def featured(run: Run, first: list[str], methods: tuple[str, ...]) -> frozenset[str]:

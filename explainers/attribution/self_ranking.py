@@ -24,33 +24,37 @@ SELF_RANKING = MethodSpec(
     id="self_ranking",
     name="Self-ranking",
     group="Self-report",
-    kind="one pass",
+    kind="one by one",
     signed=False,
     idea="Asks the language model itself which word of the text led to its answer: how much likelier each word is as "
     "its reply than without the text.",
     caution="Do not take it for what the model computes: what a model says of its reasons need not be how it decides.",
     formula=r"s_u=\sigma\Bigl(\tfrac1n\textstyle\sum_t\log"
     r"\frac{p(w_t\mid q(x),\,w_{<t})}{p(w_t\mid q(\varnothing),\,w_{<t})}\Bigr)",
-    source="Barkan et al., Findings of EMNLP 2024 (a baseline)",
+    source="Barkan et al., Findings of EMNLP 2024 (a baseline); calibrated as Zhao et al., ICML 2021",
     implementation=f"{__name__}:SelfRanking",
     colour="#5f7f1a",
-    passes=lambda _units, _samples, _steps: 2,
+    passes=lambda units, _samples, _steps: 2 * units,
     needs="prompt",
     default=False,
+    reads_class=True,
+    is_report=True,
     deviations=(
-        "The paper's prompt, and how its free answers are read, are not published. Here the model's probability of "
+        "The paper does not publish its prompt, nor how it reads the free answers. Here the model's probability of "
         "each word is read, which gives every word a place.",
-        "Without the calibration, articles and pronouns come first.",
+        "The comparison with a prompt without a text is ours; the paper has none.",
+        "In a chat prompt the question stands behind the answer, in the model's own turn.",
     ),
 )
 
 
 @dataclass(frozen=True)
 class SelfRanking:
-    """Costs two passes over the prompt, and the tokens of each word behind both."""
+    """Costs two passes for each different word: behind the prompt with its text, and without."""
 
     def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
-        """Raises `ExplanationError` for a model without a prompt, and where the question does not fit behind it."""
+        """Raises `ExplanationError` for a model without a prompt, for other units than words, and where the question
+        does not fit behind the text."""
         from explainers.models.prompted.answering import word_likelihoods
 
         words = tuple(dict.fromkeys(unit.text for unit in encoding.units))

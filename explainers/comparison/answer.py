@@ -4,7 +4,8 @@ The consensus of the comparable methods is tested first (`explainers.metrics.cha
 their agreement with each other; the first that fails ends the test, so that on an input where every order is random any
 of them is named with a probability of at most 5 %. Methods that pass are told apart by their first units only.
 
-Methods that were optimised on the metrics, controls of one part, random orders and a person's order never take part;
+Methods that were optimised on the metrics or ask the model in words, controls of one part, random orders and a
+person's order never take part;
 nor do methods that rank nothing, or that explain the predicted class only where something else is asked for.
 
 `leaders` has the methods that lead in a metric, where the lead is more than noise and beyond the random orders.
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 FIRST = 20  # percent of the units: the first ones of a method
 ENOUGH = 0.8  # of the largest fall of p among the first units: fewer words that reach it are the decisive ones
 ONE_METHOD = "A consensus needs at least two methods that rank the input. Add one."
-NO_METHOD = "Only controls and methods that were optimised on the metrics have been computed. Add another method."
+NO_METHOD = "Only methods that are not compared, such as controls, have been computed. Add another one."
 PREDICTED_ONLY = "The methods that were chosen explain the predicted class only, and this is another one."
 NO_CONTRAST = "The methods that were chosen explain a class, not one class rather than another."
 NOTHING = "No method gave an explanation."

@@ -70,8 +70,8 @@ def comparable_results(comparison: "Comparison") -> list["MethodResult"]:
 def takes_part(attribution: Attribution, target: Target, *, predicted: int) -> bool:
     """Return whether the method is one of the consensus about the target; `predicted` is the number of that class.
 
-    Not if it is optimised on the metrics, a control of one part, a random or a person's order; not if it cannot explain
-    the target; and not if it ranks nothing.
+    Not if it is optimised on the metrics, a control of one part, a report of the model, a random or a person's order;
+    not if it cannot explain the target; and not if it ranks nothing.
     """
     spec = method_spec(attribution.method)
     able = spec.can_explain(target, predicted)

@@ -83,6 +83,7 @@ class MethodSpec:
     trains_classifier: bool = False  # whether `fit --full` can train the classifier together with it
     supplied: str = ""  # how a person supplies its scores, "needs …"; empty if they are computed from the model
     is_control: bool = False  # shown for comparison; does not claim to explain
+    is_report: bool = False  # whether the model is asked in words, which is no evidence of how it decides
     optimised: bool = False  # on the metrics by which methods are compared: listed apart, never leads
 
     def __post_init__(self) -> None:
@@ -118,6 +119,8 @@ class MethodSpec:
 
     def can_explain(self, target: "Target", predicted: int) -> bool:
         """Return whether its scores are about the target, where the model predicts class number `predicted`."""
+        if self.is_report:
+            return not target.is_contrast
         if not (self.learns or self.class_independent) or self.contrasts:
             return True
         return not target.is_contrast and (self.reads_class or target.label == predicted)
@@ -154,8 +157,10 @@ class MethodSpec:
 
     @property
     def comparable(self) -> bool:
-        """Whether it may lead: not optimised on the metrics, no control of one part, and not a person's order."""
-        return not self.optimised and not self.is_single_part and not self.is_given and not self.is_joint
+        """Whether it may lead: not optimised on the metrics, no control of one part, no report of the model, and not a
+        person's order."""
+        apart = self.optimised or self.is_single_part or self.is_report
+        return not apart and not self.is_given and not self.is_joint
 
     @property
     def repeatable(self) -> bool:
@@ -184,7 +189,7 @@ class MethodSpec:
         return f"{self.name} †" if self.optimised else self.name
 
     def supports(self, example: Example) -> bool:
-        """Return whether the example has what the method needs; whether the model has a prompt is not told by it."""
+        """Return whether the example has what the method needs of it; see `suits` for what it needs of the model."""
         given = {"pair": example.pair is not None, "image": example.image is not None}
         return given.get(self.needs, True)
 

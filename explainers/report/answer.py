@@ -24,7 +24,9 @@ UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"
 NONE_ALONE = "The first method tested by itself is no better than chance, so none is named."
 RANDOM = "not shown to be better than random"
-SMALL = " That is hardly more than random ones do."
+SMALL = "They change p hardly more than random {} do."
+SMALL_ONE = "It changes p hardly more than a random {} does."
+REPORTED = "asked in words, so not compared"
 OPTIMISED = "optimised on these metrics, so not compared"
 RANDOM_MEANING = (
     "The methods are tested one after the other against random orders, the one with most in common with the others "
@@ -147,6 +149,14 @@ def chance_sentence(answer: Answer) -> str:
     return f"Their joint order is no better than chance: {share} {'orders' if answer.exact else 'ones'} {do} as well."
 
 
+def size_sentence(answer: Answer, comparison: "Comparison") -> str:
+    """Return that the words of a supported answer change p hardly more than random ones; empty where they do."""
+    if answer.status != "supported" or answer.effect is None or not answer.effect.is_small:
+        return ""
+    unit = wording.name_of_units(comparison.decision)
+    return SMALL_ONE.format(unit) if len(answer.words) == 1 else SMALL.format(wording.plural(unit))
+
+
 def confidence_sentence(answer: Answer) -> str:
     """Return how often the joint order was right where the reason was known; empty where that is not known."""
     given = answer.confidence
@@ -180,8 +190,8 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
         f"{wording.decimals(effect.removed)} without {_them(answer)}, "
         f"{wording.decimals(effect.random_removed)} without {random_units(answer, comparison)} on average; "
         f"{wording.decimals(effect.kept)} with only {_them(answer)}, "
-        f"{wording.decimals(effect.random_kept)} with only random ones.{SMALL if supported and effect.is_small else ''}"
-    )
+        f"{wording.decimals(effect.random_kept)} with only random ones. {size_sentence(answer, comparison)}"
+    ).rstrip()
     common = (
         f"Two methods have on average {_share(agreed)} of their first {answer.cut} {units} in common. "
         f"{method_sentence(answer, comparison)} {compared_sentence(answer, comparison)}"
@@ -268,7 +278,8 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
     tested = "" if answer.refusal else method_sentence(answer, comparison)
     compared = "" if answer.refusal else compared_sentence(answer, comparison)
     lines = (operators_line(answer, comparison), *group_lines(answer, comparison), abstaining_line(answer, comparison))
-    sentences = [first, tested, compared, chance_sentence(answer), confidence_sentence(answer)]
+    size = size_sentence(answer, comparison)
+    sentences = [first, size, tested, compared, chance_sentence(answer), confidence_sentence(answer)]
     return [*filter(None, sentences), *(f"{line}." for line in lines if line)]
 
 

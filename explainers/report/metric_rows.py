@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from explainers.comparison.answer import answer
 from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import METRICS, tied_at
-from explainers.report.answer import OPTIMISED, group_title
+from explainers.report.answer import OPTIMISED, REPORTED, group_title
 from explainers.results.answer import Answer, Group
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def _title(given: Answer, comparison: "Comparison", method: str) -> str:
     """Return the title of the method's group, also of one that takes no part in the answer."""
     if method_spec(method).optimised:
         return OPTIMISED
+    if method_spec(method).is_report:
+        return REPORTED
     return group_title(given, comparison, method) or (CONTROLS if method_spec(method).is_control else "")
 
 

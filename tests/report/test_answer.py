@@ -27,6 +27,7 @@ from explainers.report.answer import (
     method_sentence,
     operators_line,
     quoted,
+    size_sentence,
 )
 from explainers.results.answer import Answer, Confidence, ErasureEffect
 from explainers.results.decision import Settings
@@ -210,9 +211,15 @@ def test_a_fall_hardly_larger_than_that_of_random_words_is_not_marked_as_an_effe
     tiny = replace(EFFECT, full=0.08, removed=0.05, random_removed=0.07, kept=0.08, random_kept=0.07)
     effect = marks(replace(SUPPORTED, effect=tiny), COMPARISON)[0]
     assert effect.holds is False
-    assert effect.meaning.endswith("That is hardly more than random ones do.")
-    kept = marks(replace(SUPPORTED, effect=replace(tiny, kept=0.2)), COMPARISON)[0]
-    assert kept.holds
+    small = replace(SUPPORTED, effect=tiny)
+    assert size_sentence(small, COMPARISON) == "They change p hardly more than random words do."
+    assert effect.meaning.endswith(size_sentence(small, COMPARISON))
+    assert answer_sentences(small, COMPARISON)[1] == size_sentence(small, COMPARISON)
+    one = replace(small, words=(1,))
+    assert size_sentence(one, COMPARISON) == "It changes p hardly more than a random word does."
+    kept = replace(SUPPORTED, effect=replace(tiny, kept=0.2))
+    assert marks(kept, COMPARISON)[0].holds
+    assert size_sentence(kept, COMPARISON) == size_sentence(replace(OPEN, effect=tiny), COMPARISON) == ""
 
 
 @pytest.mark.parametrize(

@@ -115,19 +115,14 @@ class PromptTokenizer:
             )
         return after.ids[start:], tuple(whole[first:last] for first, last in after.offsets[start:])
 
-    def followed_by(self, texts: Sequence[str], answer: str) -> tuple[int, ...]:
-        """The ids of the filled template with an answer behind it. Raises `ExplanationError` if it does not fit."""
-        whole = self._whole(self._cut(texts))[0]
-        tokens = self._read(f"{whole}{'' if whole[-1:].isspace() else ' '}{answer}")
-        if tokens.truncated:
-            raise ExplanationError(f"The text does not fit into the prompt of {self.name}. Shorten it.")
-        return tokens.ids
-
     def ids_behind(self, before: str, word: str) -> tuple[int, ...]:
-        """The ids of `word` where it stands behind `before`. Raises `ExplanationError` if the tokenizer joins them."""
-        first, both = self._read(before).ids, self._read(before + word).ids
+        """The ids that `word` has behind `before` and a space. Raises `ExplanationError` if they are not its own."""
+        first, both = self._read(before).ids, self._read(f"{before} {word}").ids
         if both[: len(first)] != first or len(both) == len(first):
-            raise ExplanationError(f"The tokenizer of {self.name} joins {word.strip()!r} with what stands before it.")
+            raise ExplanationError(
+                f"The tokenizer of {self.name} joins {word!r} with what stands before it, so that its probability "
+                "cannot be read. Omit the method, or choose another model."
+            )
         return both[len(first) :]
 
     def _read(self, text: str) -> Tokens:

@@ -1,15 +1,18 @@
 """A language model with a prompt as a frozen classifier: p(class) from the probabilities of class words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from threading import RLock
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
+from explainers.models import batching
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT, Encoding, Erasure, Unit, UnitKind
 from explainers.models.inputs.erasure import nonzero_mask
@@ -116,6 +119,33 @@ class PromptedModel(FrozenModel):
         scale = self._scale(nonzero_mask(encoding))
         with self._batch(1), torch.inference_mode(), self._scaled_embeddings(scale):
             return self.words.share_of_words(torch.tensor([encoding.ids], device=self.device))
+
+    def log_likelihoods(
+        self, before: Sequence[int], words: Sequence[Sequence[int]], zeroed: frozenset[int] = frozenset()
+    ) -> list[float]:
+        """Return for each word, as ids, the mean log-probability of its tokens where it follows the ids `before`, of
+        which those at the positions `zeroed` have zero embeddings."""
+        width = max(map(len, words))
+        rows = torch.tensor([[*before, *word[:-1], *[self.pad_token] * (width - len(word))] for word in words])
+        read = torch.tensor([[*word, *[0] * (width - len(word))] for word in words])  # (R, width)
+        counts = torch.tensor([len(word) for word in words])
+        kept = torch.arange(rows.shape[1]) < (len(before) + counts - 1)[:, None]
+        nonzero = np.array([[position not in zeroed for position in range(rows.shape[1])]]) if zeroed else None
+
+        def means(batch: Sequence[int]) -> torch.Tensor:
+            at = list(batch)
+            with self._batch(len(at)), torch.inference_mode(), self._scaled_embeddings(self._scale(nonzero)):
+                ids, attention = rows[at].to(self.device), kept[at].long().to(self.device)
+                states = self.words.decoder(input_ids=ids, attention_mask=attention).last_hidden_state
+                logits = self.words.token_logits(states[:, len(before) - 1 :]).float()
+                steps = logits.log_softmax(dim=-1).gather(2, read[at].to(self.device)[:, :, None])[..., 0]
+            inside = torch.arange(width) < counts[at][:, None]
+            return torch.where(inside, steps.cpu(), 0.0).sum(dim=1) / counts[at]
+
+        vocabulary = 3 * 4 * width * self.words.head.weight.shape[0]  # bytes of a row's logits and their logarithms
+        size = max(1, min(self._rows(rows.shape[1], gradient=False), MOST_BYTES // vocabulary))
+        batches = batching.in_batches(range(len(words)), size, means)
+        return [float(mean) for _, batch in batches for mean in batch]
 
     def _logits(
         self,

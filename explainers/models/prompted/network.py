@@ -196,11 +196,6 @@ class PrefixCache:
     def _computed(self, device: torch.device) -> list[tuple[Tensor, Tensor]]:
         past = DynamicCache()
         self.module.decoder.continued(torch.tensor([self.prefix], device=device), None, past)
-        return plain_layers(past, len(self.prefix))
-
-
-def plain_layers(past: DynamicCache, length: int) -> list[tuple[Tensor, Tensor]]:
-    """Return keys and values of every layer, (B, heads, `length`, d) each; none for a memory of another kind."""
-    layers = [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in past.layers]
-    plain = all(keys is not None and keys.dim() == 4 and keys.shape[2] == length for keys, _ in layers)
-    return cast(list[tuple[Tensor, Tensor]], layers) if plain else []
+        layers = [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in past.layers]
+        plain = all(keys is not None and keys.dim() == 4 and keys.shape[2] == len(self.prefix) for keys, _ in layers)
+        return cast(list[tuple[Tensor, Tensor]], layers) if plain else []

@@ -178,7 +178,8 @@ def completion_document(result: Mapping[str, Any]) -> str:
                 f"## `smollm2:{name}`, {len(explained)} inputs explained",
                 f"{EXPLAINED} Computed on: {computed}.",
             ]
-            methods = sorted(explained[0]["metrics"], key=lambda method: -_mean(explained, method, METRICS[0]))
+            common = set.intersection(*(set(row["metrics"]) for row in explained))
+            methods = sorted(common, key=lambda method: -_mean(explained, method, METRICS[0]))
             parts.append(_methods(explained).markdown(methods))
             parts += _fits(prompt.get("fits", ()))
     return "\n\n".join([*parts, command_block(result["command"])]) + "\n"
