@@ -25,7 +25,8 @@ WAITING = "Which words carry this decision? The first results are on their way."
 NOT_MEASURED = "The random orders were not measured, so there is no answer."
 NOTHING = "No method has finished, so there is no answer."
 NO_TIME = "No answer in {} s: {} did not fit. Compute the rest, or give more time."
-TO_COME, MISSING, INCOMPLETE = "{} of {} methods so far", "only {} of {} methods had time", "not everything had time"
+SO_FAR, MISSING = "{} of {} methods so far", "only {} of {} methods had time"
+TO_COME, STOPPED, INCOMPLETE = "more to come", "stopped before all was done", "not everything had time"
 NOT_YET = "Not decided within {} s: not all methods had time. Compute the rest"
 EARLIER, OF_OTHER = "Earlier answer", "Answer for {}"
 COMES, LATE = ", until the new one is there", ": {} s were not enough for a new one. Compute the rest"
@@ -155,11 +156,12 @@ def _heading(shown: Run, answer: Answer) -> str:
 
 
 def _how_many(run: Run) -> str:
-    """Return how many of the methods that were asked for have scores."""
-    scored = sum(run.result(method) is not None for method in run.columns)
-    if not run.active and scored == len(run.columns):
-        return INCOMPLETE
-    return (TO_COME if run.active else MISSING).format(scored, len(run.columns))
+    """Return how many of the methods have scores, of those that did not fail, as long as more may change the answer."""
+    failed = sum(bool(run.comparison().failure(method)) for method in run.columns)
+    scored, able = sum(run.result(method) is not None for method in run.columns), len(run.columns) - failed
+    if scored == able:
+        return TO_COME if run.active else INCOMPLETE if run.is_short else STOPPED
+    return (SO_FAR if run.active else MISSING if run.is_short else STOPPED).format(scored, able)
 
 
 def _question(run: Run) -> tuple[object, ...]:
@@ -300,6 +302,7 @@ def _below(shown: Run, answer: Answer) -> str:
     comparison = shown.comparison()
     sentences = (
         answer.refusal,
+        answer_report.size_sentence(answer, comparison),
         "" if answer.refusal else answer_report.method_sentence(answer, comparison, brief=True),
         answer_report.chance_sentence(answer),
         answer_report.confidence_sentence(answer),

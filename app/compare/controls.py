@@ -39,7 +39,7 @@ PRECISION_HELP = (
 )
 SAMPLES_HELP = (
     "0: until the most important 20 % of the units and both AOPC no longer change; the method's details say after how "
-    "many. Otherwise exactly this many."
+    f"many. Otherwise exactly this many, at least {FEWEST_SAMPLES}."
 )
 TOO_FEW_SAMPLES = f"{FEWEST_SAMPLES} samples are drawn; fewer are not enough."
 EDIT = "Which methods are compared, and which narrators put the decision into words."

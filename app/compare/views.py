@@ -148,10 +148,19 @@ def _problems(run: Run, visible: Run | None) -> None:
         plain_text.error(run.error)
     if visible is not None and visible is not run:
         st.caption("Below: the last comparison that worked.")
-    if run.whole is not None:
-        class_words = wording.class_words_warning(run.whole, run.probabilities) if run.probabilities else ""
-        for sentence in filter(None, (class_words, run.whole.encoding.warning)):
-            plain_text.warning(sentence)
+    for sentence in _doubts(run):
+        plain_text.warning(sentence)
+
+
+def _doubts(run: Run) -> list[str]:
+    """What makes the model's answer doubtful; as long as that is not known, what did so for the same input before."""
+    before = run.previous
+    if not run.probabilities and before is not None and before.request.example == run.request.example:
+        run = before
+    if run.whole is None:
+        return []
+    class_words = wording.class_words_warning(run.whole, run.probabilities) if run.probabilities else ""
+    return [sentence for sentence in (class_words, run.whole.encoding.warning) if sentence]
 
 
 def _prediction(engine: Engine, run: Run, visible: Run | None) -> None:

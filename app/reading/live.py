@@ -23,7 +23,7 @@ from app.compare import (
     views,
 )
 from app.compare.engine import Engine
-from app.compare.runs import FollowUp, Lease, Request, Run
+from app.compare.runs import FollowUp, Lease, Request, Run, answer_of
 from app.compare.state import compare_state
 from app.reading.observed import figure_sentences
 from app.reading.state import Erased, reading_state
@@ -37,7 +37,7 @@ from explainers.results.answer import CONSENSUS
 from explainers.results.events import Duel
 
 ERASE = "Press a word to erase it in every row, and again to restore it."
-OF_STEP = "From the {} of this step. Compare uses more, so that its answer may be another one."
+OF_STEP = "From {} of this step. Compare uses more methods, so its answer may differ."
 PERSON = "Person {}"
 PALE = "#b08a63"  # the curves of single people
 KEPT = 3  # runs of a session: the step's own, with an order, and the one before
@@ -80,7 +80,9 @@ def _prediction(shown: Shown) -> None:
 
 def _answer(shown: Shown) -> None:
     answer_head.show(shown.run, actions=False)
-    st.caption(OF_STEP.format(counted(len(shown.state.methods), "method")))
+    compared = answer_of(shown.run).compared
+    if compared:
+        plain_text.caption(OF_STEP.format(counted(compared, "method")))
 
 
 def _sheet(shown: Shown) -> None:

@@ -7,6 +7,7 @@ A rationale has per person the spans of both texts:
 """
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -69,7 +70,8 @@ def label_number(cell: str, known: Sequence[str], labels: Sequence[str], line: i
         )
     if number is None:
         probable = probable_class(cell, labels)
-        hint = f" Give it its class, with --label-class {cell[:40]}={probable} or on the page." if probable else ""
+        given = shlex.quote(f"{cell[:40]}={probable}")
+        hint = f" Give it its class, with --label-class {given} or on the page." if probable else ""
         raise DataUnavailable(
             f"Line {line:,} has the label {cell[:40]!r}; the classes are {listed_classes(labels)}.{hint}"
         )

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -73,10 +75,34 @@ def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run)
 
 def test_how_many_methods_an_answer_rests_on_stands_beside_it(short: Run) -> None:
     supported = replace(answer_of(short), status="supported", refusal="", provisional=True, words=(1,))
-    scored = [method for method in short.columns if short.result(method)]
-    assert 0 < len(scored) < len(short.columns)
-    told = f"only {len(scored)} of {len(short.columns)} methods had time"
-    assert told in answer_head.markup(short, short, supported)
+    late = {"lime", "kernel_shap"} & set(short.comparison().postponed)
+    assert f"only {3 - len(late)} of 3 methods had time" in answer_head.markup(short, short, supported)
+
+
+@pytest.mark.parametrize(
+    ("scored", "failed", "active", "short", "told"),
+    [
+        (1, 0, True, False, "1 of 4 methods so far"),
+        (2, 1, True, False, "2 of 3 methods so far"),
+        (4, 0, True, False, "more to come"),  # operators
+        (1, 0, False, True, "only 1 of 4 methods had time"),
+        (3, 1, False, True, "not everything had time"),
+        (1, 0, False, False, "stopped before all was done"),
+        (3, 1, False, False, "stopped before all was done"),
+    ],
+)
+def test_why_an_answer_is_not_the_last_word_is_told(
+    scored: int, failed: int, *, active: bool, short: bool, told: str
+) -> None:
+    methods = ["a", "b", "c", "d"]
+    run: Any = SimpleNamespace(
+        columns=dict.fromkeys(methods),
+        result=lambda method: True if method in methods[:scored] else None,
+        comparison=lambda: SimpleNamespace(failure=lambda method: "No." if method in methods[4 - failed :] else ""),
+        active=active,
+        is_short=short,
+    )
+    assert answer_head._how_many(run) == told
 
 
 def test_a_row_without_time_shows_nothing_of_the_run_before(
