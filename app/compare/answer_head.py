@@ -123,7 +123,8 @@ def shown_answer(run: Run) -> tuple[Run, Answer]:
         return run, answer
     earlier = answer_of(run.earlier)
     same = _question(run) == _question(run.earlier)
-    tells = earlier.status == "supported" or not earlier.provisional or (earlier.leading and same)
+    grows = earlier.leading or run.rest_of is run.earlier
+    tells = earlier.status == "supported" or not earlier.provisional or (grows and same)
     stays = run.active or (_had_no_time(run) and same)
     return (run.earlier, earlier) if tells and stays else (run, answer)
 

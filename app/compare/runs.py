@@ -138,6 +138,7 @@ class Run:
     stored: StoredResult | None = field(default=None, repr=False)  # with which it was filled, without a model
     previous: "Run | None" = field(default=None, repr=False)  # about the same units: shown until this one has results
     earlier: "Run | None" = field(default=None, repr=False)  # about the same input: its answer, until this has one
+    rest_of: "Run | None" = field(default=None, repr=False)  # the same with less time, whose rest it computes
     views: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
     changing: Lock = field(default_factory=Lock, repr=False)  # of `current` and `status`
 
@@ -160,6 +161,7 @@ class Run:
             follow_up.meter.cancel.set()
         with self.changing:
             if self.status == "waiting":
+                self._keep_what_was_known()
                 self.status = "stopped"  # at once; the worker passes it over
 
     def abandon(self) -> None:
@@ -212,14 +214,27 @@ class Run:
     def end(self, status: Status) -> None:
         """Sets the status with which the run is over; whoever looks takes it for ended from here on."""
         with self.changing:
+            if status != "done":
+                self._keep_what_was_known()
+            self.rest_of = None
             if self.current is not None:
                 self.current = answered(self.current, finished=status == "done")
             self.status = status
 
+    def _keep_what_was_known(self) -> None:
+        """Take the results of the run whose rest it was to compute, where it did not come as far."""
+        before = self.rest_of
+        if before is not None and _results(before) > _results(self):
+            self.current, self.columns, self.whole = before.current, before.columns, before.whole
+
     @property
     def seconds_left(self) -> float | None:
         """Return about how many seconds it takes from here on; None as long as that is not known."""
-        return None if self.budget is None else self.budget.seconds_left(self.expected)
+        left = None if self.budget is None else self.budget.seconds_left(self.expected)
+        missing = 0.0 if self.rest_of is None else self.rest_of.seconds_missing
+        if left is None or self.budget is None or not missing:
+            return left
+        return min(left, max(missing - self.budget.spent, 0.0))  # what was computed before costs nothing
 
     @property
     def is_short(self) -> bool:
@@ -286,6 +301,10 @@ class Run:
         if self.current is None:
             raise ValueError("the run has no prediction yet")
         return self.current
+
+
+def _results(run: Run) -> int:
+    return 0 if run.current is None else len(run.current.results)
 
 
 def answer_of(run: Run) -> Answer:

@@ -93,7 +93,7 @@ def gives_more_time(request: Request, run: Run) -> bool:
 
 def go_on(engine: Engine, run: Run) -> None:
     """Starts a stopped run again; what was finished is remembered."""
-    start(engine, run.request)
+    start(engine, run.request).rest_of = run
 
 
 def download(engine: Engine, run: Run) -> None:
@@ -104,7 +104,7 @@ def download(engine: Engine, run: Run) -> None:
 
 def complete(engine: Engine, run: Run) -> None:
     """Computes what did not fit into the run's budget; what is done is remembered."""
-    start(engine, replace(run.request, budget=None))
+    start(engine, replace(run.request, budget=None)).rest_of = run
 
 
 def again(engine: Engine, run: Run) -> None:

@@ -124,6 +124,25 @@ def test_the_rest_is_computed_on_demand_and_nothing_twice(engine: Engine, short:
     assert rest.meter.calls + short.meter.calls <= 1.1 * whole.meter.calls
 
 
+@pytest.mark.usefixtures("small_batches")
+def test_a_rest_that_is_stopped_leaves_what_was_known(engine: Engine, short: Run, hold: Hold, over: Over) -> None:
+    compare_state().run = short
+    hold.when = lambda: True
+    session.complete(engine, short)
+    rest = compare_state().run
+    assert rest is not None
+    assert hold.reached.wait(60)
+    assert answer_head.shown_answer(rest) == (short, answer_of(short))  # until it has an answer
+    rest.stop()
+    hold.go.set()
+    assert over(rest).status == "stopped"
+    assert rest.comparison().results == short.comparison().results
+    assert rest.comparison().random_control == short.comparison().random_control
+    assert answer_of(rest).words == answer_of(short).words
+    assert answer_of(rest).provisional
+    assert rest.rest_of is None
+
+
 def test_an_estimate_is_not_remembered_as_the_result(engine: Engine, request_for: Ask, over: Over) -> None:
     text = f"{TEN} {TEN} {TEN}"
     asked = request_for(text, methods=METHODS, settings=replace(request_for().settings, samples=0))
