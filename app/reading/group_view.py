@@ -21,6 +21,7 @@ from app.reading.groups import LONGEST_NOTE, GroupNote, Groups, GroupView, place
 from app.reading.state import Presented, reading_state
 from app.reading.story import Step, Story, story_of
 from app.server import edge
+from app.session import value_of
 from app.store import Store
 from explainers.errors import ExplanationError
 from explainers.report.wording import one_line
@@ -31,6 +32,10 @@ GROUP, KEY = "group", "key"  # in the address
 TICK = 0.5  # seconds between two looks at the group
 JOIN = "Open this address on a phone, or scan the code. Whoever opens it follows the step that you show."
 KEEP = "The address of this page holds your key. Do not pass it on: whoever has it can present."
+CODE_HELP = "The presenter's page shows the code."
+NO_CODE = f"Type the code of the group first. {CODE_HELP}"
+END_HELP = "You go on alone, and those who follow are told. The address of this page leads back to the group for a day."
+HAS_LEFT = "The presenter has left the group. Wait here, or read on alone."
 NOTE_LABEL = "A note for the group"
 PEOPLE = "Group {}: {}"
 
@@ -133,6 +138,22 @@ def leave() -> None:
             del st.query_params[name]
 
 
+def join_form(code: str = "") -> None:
+    """Ask for the code of a group; `code` stands in the box."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("Join a group by its code", code, max_chars=12, key="join code", help=CODE_HELP, width=260)
+        st.button("Join", key="join", on_click=_join)
+
+
+def _join() -> None:
+    code = str(value_of("join code") or "").strip().upper()
+    if code:
+        st.query_params[GROUP] = code
+        st.query_params.pop(KEY, None)
+    else:
+        reading_state().problem = NO_CODE
+
+
 def _session() -> str:
     """Return by what the wrong codes of one visitor are counted; an address may be that of a whole class."""
     return reading_state().visitor
@@ -156,11 +177,15 @@ def show() -> None:
             _followed(groups(), view)
     except ExplanationError as error:
         plain_text.error(str(error))
+        join_form(code)
         st.button("Read alone", key="read alone", on_click=leave)
 
 
 def _presented(group: Groups, view: GroupView, key: str) -> None:
     group.check_presenter(view.code, key)
+    if view.left:
+        group.come_back(view.code, key)
+        view = group.look(view.code)
     view = _led(group, view, key)
     story, number = story_of(view.story), view.step
     if story is None:
@@ -173,7 +198,7 @@ def _presented(group: Groups, view: GroupView, key: str) -> None:
             _invitation(view.code)
         with st.popover("My notes"):
             st.markdown(step.notes or "No notes for this step.")
-        st.button("End", key="end", on_click=leave, help="Goes on alone. The group and its notes are kept for a day.")
+        st.button("End", key="end", on_click=_end, args=(group, view.code, key), help=END_HELP)
     pace.heading(story, number)
     st.fragment(run_every=TICK)(_watch)(group, view, step, bool(_given(group, view, step)))
     steps.show(session.engine(), step, Together(group, view, key=key))
@@ -203,6 +228,12 @@ def _led(group: Groups, view: GroupView, key: str) -> GroupView:
     return view
 
 
+def _end(group: Groups, code: str, key: str) -> None:
+    """Go on alone, and let those who follow know."""
+    attempt(partial(group.leave, code, key))
+    leave()
+
+
 def _followed(group: Groups, view: GroupView) -> None:
     me = pace.participant() if pace.is_settled() else ""
     if me:
@@ -212,6 +243,9 @@ def _followed(group: Groups, view: GroupView) -> None:
         return
     pace.show(story, view.step, timer=False, keys=False)
     pace.heading(story, view.step)
+    if view.left:
+        plain_text.warning(HAS_LEFT)
+        st.button("Read alone", key="read alone", on_click=leave)
     step = story.steps[view.step - 1]
     st.fragment(run_every=TICK)(_watch)(group, view, step)
     steps.show(session.engine(), step, Together(group, view, me=me))

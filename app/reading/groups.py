@@ -32,6 +32,7 @@ MOST_MARKS = 200  # units of one person
 REMEMBERED = 0.3  # seconds for which a look is remembered
 MINUTE, MISSED_PER_MINUTE = 60.0, 20  # wrong codes of one visitor
 CODE, PARTICIPANT = re.compile(f"[{ALPHABET}]{{{LENGTH}}}"), re.compile("[0-9a-f]{32}")
+LEFT = "left"  # among the revealed places as long as the presenter has left
 PRESENT, BET, MARKS, NOTE = "present", "bet", "marks", "note"  # kinds of entries
 
 UNKNOWN = "There is no group {}. Check the code; a group ends after a day."
@@ -70,6 +71,11 @@ class GroupView:
     @property
     def place(self) -> str:
         return place_name(self.story, self.step)
+
+    @property
+    def left(self) -> bool:
+        """Return whether the presenter has left, and nobody leads the group."""
+        return LEFT in self.revealed
 
 
 @dataclass
@@ -218,6 +224,19 @@ class Groups:
             group = _locked(session, code)
             if group is not None and place not in group.revealed:
                 group.revealed = [*group.revealed, place]
+        self.looks.pop(code, None)
+
+    def leave(self, code: str, key: str) -> None:
+        """Tell those who follow that the presenter has left."""
+        self.reveal(code, key, LEFT)
+
+    def come_back(self, code: str, key: str) -> None:
+        """Lead the group again."""
+        self.check_presenter(code, key)
+        with self.store.begin() as session:
+            group = _locked(session, code)
+            if group is not None:
+                group.revealed = [place for place in group.revealed if place != LEFT]
         self.looks.pop(code, None)
 
     def join(self, code: str, participant: str) -> None:

@@ -25,7 +25,7 @@ from explainers.attribution.given import GUESS
 from explainers.methods.registry import method_spec
 from explainers.metrics import agreement, faithfulness
 from explainers.report import quantities, wording
-from explainers.report.answer import group_lines, heading
+from explainers.report.answer import chance_sentence, group_lines, heading
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -197,7 +197,8 @@ def _answered(comparison: "Comparison") -> Iterator[str]:
     """Return what the answer says, and the methods in their groups; nothing where too few methods were compared."""
     answer = comparison.answer
     if answer is not None and answer.p is not None and not answer.refusal:
-        yield f"{heading(answer, comparison)}."
+        told = answer.status == "supported" or answer.leading
+        yield f"{heading(answer, comparison)}." if told else chance_sentence(answer)
         yield from (f"{line}." for line in group_lines(answer, comparison))
 
 

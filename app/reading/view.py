@@ -12,7 +12,6 @@ from app.compare import drawing_options, session, stored_results
 from app.reading import group_view, pace, steps
 from app.reading.state import Alone, reading_state
 from app.reading.story import Story, request_of, stories, story_of
-from app.session import value_of
 from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
 from explainers.report import colours, wording
@@ -22,8 +21,6 @@ INTRODUCTION = (
     "method, and the paper's table beside ours. Read alone, or present it to a group."
 )
 UNKNOWN = "The address asks for the story “{}”, which does not exist. Choose one of these."
-NO_CODE = "Type the code of the group first. The presenter's page shows it."
-CODE_HELP = "The presenter's page shows the code."
 PRESENT_HELP = "Begins a group. Others follow your steps on their phones, bet and mark their own words."
 WIDTH, HEIGHT = 160, 64
 INSET = 3  # of the lines, so that their ends are not cut
@@ -62,9 +59,7 @@ def _list(all_stories: tuple[Story, ...], asked: str) -> None:
     st.write(INTRODUCTION)
     if asked:
         plain_text.warning(UNKNOWN.format(asked[:40]))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input("Join a group by its code", max_chars=12, key="join code", help=CODE_HELP, width=260)
-        st.button("Join", key="join", on_click=_join)
+    group_view.join_form()
     with st.container(key="stories"):
         for story in all_stories:
             _card(story)
@@ -77,14 +72,6 @@ def _card(story: Story) -> None:
         st.html(f'<p class="reading-meta">{escape(meta)}</p>{story_miniature(story)}')
         st.write(story.summary)
         st.button("Open", key=f"open {story.id}", on_click=pace.go, args=(story.id, 1))
-
-
-def _join() -> None:
-    code = str(value_of("join code") or "").strip().upper()
-    if code:
-        st.query_params[group_view.GROUP] = code
-    else:
-        reading_state().problem = NO_CODE
 
 
 def _alone(story: Story) -> None:

@@ -390,6 +390,10 @@ def test_a_wrong_key_or_code_is_said(presented: Reading) -> None:
     assert "not that of the group's presenter" in Reading(group=code, key="wrong").text
     page = Reading(group="AAAAAAAA")
     assert "There is no group AAAAAAAA" in page.text
+    assert page.at.text_input(key="join code").value == "AAAAAAAA"
+    page.at.text_input(key="join code").set_value("BBBBBBBB")
+    page.press("join")
+    assert "There is no group BBBBBBBB" in page.text
     page.press("read alone")
     assert "group" not in page.address
 
@@ -406,8 +410,14 @@ def test_a_code_is_typed_in_any_case(presented: Reading) -> None:
 
 
 def test_the_presenter_goes_on_alone(presented: Reading) -> None:
+    address = dict(presented.address)
+    follower = Reading(group=address["group"])
+    assert "The presenter has left" not in follower.text
     presented.press("end")
     assert presented.address == {"story": "aml", "step": "4"}
+    assert "The presenter has left the group." in follower.run().text
+    Reading(**address)
+    assert "The presenter has left" not in follower.run().text
 
 
 @pytest.mark.usefixtures("unloaded")
