@@ -470,7 +470,7 @@ def as_typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], FitSp
 
     def parsed(words: Sequence[str]) -> FitSpec:
         specs: list[FitSpec] = []
-        monkeypatch.setattr(fit_module, "run_fit", specs.append)
+        monkeypatch.setattr(fit_module, "run_fit", lambda spec, _say: specs.append(spec))
         result = CliRunner().invoke(app, words[3:])
         assert result.exit_code == 0, result.output
         return specs[0]

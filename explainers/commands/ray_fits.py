@@ -6,7 +6,7 @@ machine. A task whose worker dies begins again on another one; one that fails do
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
@@ -16,7 +16,7 @@ from explainers.installation import VERSION
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models.catalog import load
 from explainers.models.ray_cluster import connected
-from explainers.training.artifacts import Family, own_folder, write_files
+from explainers.training.artifacts import replacement_note, weights_file, write_files
 from explainers.training.spec import AUTO, FitSpec, read_spec
 
 OTHER_VERSION = "a worker of the cluster has Crosslight {} instead of {}. All need the same version."
@@ -44,6 +44,8 @@ def fits_with_ray(
     for spec in specs:
         _check(spec)
     model = load(specs[0].model, device="cpu")  # what has to be fetched is asked for here
+    for note in filter(None, (replacement_note(spec, model.name, model.version) for spec in specs)):
+        progress(note)
     sent_specs = [_sendable(replace(spec, model=model.name)) for spec in specs]
     problems: list[str] = []
     with connected(workers, address) as ray:
@@ -58,17 +60,20 @@ def fits_with_ray(
             spec, sent = running.pop(ready), ray.get(ready)
             done += 1
             if sent["problem"]:
-                problems.append(f"{titled(spec)}: {sent['problem']}")
+                problems.append(f"{spec.title}: {sent['problem']}")
                 continue
             _store(spec, sent)
-            progress(f"{titled(spec)} is fitted, {done} of {len(specs)}.")
+            progress(f"{spec.title} is fitted, {done} of {len(specs)}.")
+            say_warnings(sent["card"], progress)
             yield sent["card"]
     if problems:
         raise ExplanationError("\n".join(problems))
 
 
-def titled(spec: FitSpec) -> str:
-    return f"{spec.method}{f' ({spec.name})' if spec.name else ''}"
+def say_warnings(card: Mapping[str, Any], say: Callable[[str], None]) -> None:
+    """Say what the card of a training warns of."""
+    for warning in card.get("warnings", ()):
+        say(f"{card['method']}: {warning}")
 
 
 def fitted(content: str, data: bytes | None, model: str, version: str, fit: Fit) -> Sent:
@@ -129,5 +134,4 @@ def _sendable(spec: FitSpec) -> tuple[str, bytes | None]:
 def _store(spec: FitSpec, sent: Sent) -> None:
     """Put weights and card into the training's folder, or into that of the model in the store."""
     model = sent["card"]["model"]
-    family: Family = "narrative" if spec.method in NARRATORS.ids else "learned"
-    write_files(Path(spec.out) if spec.out else own_folder(model["name"], model["version"], family), sent["files"])
+    write_files(weights_file(spec, model["name"], model["version"]).parent, sent["files"])

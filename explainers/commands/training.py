@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -165,7 +166,8 @@ def fit_command(
         elif engine == RAY:
             typer.echo(json.dumps(run_with_ray(spec, processes, address), indent=2))
         else:
-            typer.echo(json.dumps(run_fit(spec), indent=2))
+            say = None if file is not None else options.show_progress  # a job's card has the warnings too
+            typer.echo(json.dumps(run_fit(spec, say), indent=2))
 
 
 def with_precision(
@@ -231,10 +233,13 @@ def fitted_card(spec: FitSpec) -> dict[str, Any]:
     return card
 
 
-def run_fit(spec: FitSpec) -> dict[str, Any] | list[dict[str, Any]]:
-    """The card of the weights, or all cards. Wrong settings are reported before the model is loaded."""
+def run_fit(spec: FitSpec, say: Callable[[str], None] | None = None) -> dict[str, Any] | list[dict[str, Any]]:
+    """The card of the weights, or all cards. Wrong settings are reported before the model is loaded. `say` gets a
+    sentence where weights will be replaced, and the warnings of the card."""
+    from explainers.commands.ray_fits import say_warnings
     from explainers.models.catalog import load
 
+    say = say or (lambda _sentence: None)
     folder, out = (Path(path) if path else None for path in (spec.folder, spec.out))
     if spec.method in NARRATORS.ids:
         from explainers.narrative import fit as narrator_fit
@@ -253,4 +258,6 @@ def run_fit(spec: FitSpec) -> dict[str, Any] | list[dict[str, Any]]:
 
         return make_full(spec, model, folder, out)
     announce = say_time if sys.stderr.isatty() else None  # nobody reads it where a job's output is kept
-    return learned_fit.make(spec, model, folder, out, resume=spec.resume, announce=announce)
+    card = learned_fit.make(spec, model, folder, out, resume=spec.resume, announce=announce, say=say)
+    say_warnings(card, say)
+    return card

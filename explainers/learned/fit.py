@@ -99,12 +99,16 @@ def make(
     *,
     resume: bool,
     announce: Callable[[float], None] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Fits, writes weights and card to `out` or to the store, and returns the card. What starts anew is timed first, to
-    `announce` its seconds."""
+    `announce` its seconds. `say` gets a sentence where weights will be replaced."""
     texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files)
     recipe = recipe_for(spec)
     _check_images(recipe, model, texts)
+    note = artifacts.replacement_note(spec, model.name, model.version)
+    if say is not None and note:
+        say(note)
     if announce is not None and not (resume and any(folder.glob(f"**/{loop.CHECKPOINT}"))):
         announce(measured_pace(recipe, model, texts).seconds(recipe, len(texts), len(validation), spec.seeds))
     return fit_to(spec, model, texts, validation, folder, out, resume=resume)

@@ -31,6 +31,7 @@ from explainers.methods.registry import METHODS, MethodSpec
 from explainers.models import bundle_cards, model_names, smollm2
 from explainers.models import prompt as prompts
 from explainers.models.smollm2 import NAME as SMOLLM2
+from explainers.training.spec import FitSpec
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -247,6 +248,20 @@ def read_artifact(
     except (OSError, SafetensorError, KeyError, TypeError, RuntimeError, ValidationError) as error:
         raise ModelUnavailable(f"{artifact.path.name} is damaged or of another architecture. Fit it again.") from error
     return untrained.recipe, module.requires_grad_(False).eval()
+
+
+def weights_file(spec: FitSpec, model: str, version: str) -> Path:
+    """Where a training for this version of the model writes its weights."""
+    family: Family = "narrative" if spec.method in NARRATORS.ids else "learned"
+    name = spec.method if family == "narrative" else f"{spec.method}-{spec.name}"
+    return (Path(spec.out) if spec.out else own_folder(model, version, family)) / f"{name}{SUFFIX}"
+
+
+def replacement_note(spec: FitSpec, model: str, version: str) -> str:
+    """Return that the training will replace weights; empty where it does not, or goes on with its own."""
+    path = weights_file(spec, model, version)
+    replaces = path.exists() and not spec.resume
+    return f"This replaces the weights of {spec.title} in {path.parent}. Ctrl-C keeps them." if replaces else ""
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -160,6 +160,11 @@ class FitSpec:
         return METHODS.get(self.method).default_variant
 
     @property
+    def title(self) -> str:
+        """Return method and variant, as "aml (mine)"."""
+        return f"{self.method} ({self.name})" if self.name else self.method
+
+    @property
     def data_path(self) -> Path | None:
         return Path(self.data) if self.data else None
 

@@ -43,7 +43,7 @@ def test_a_cluster_fits_what_this_process_would(spec: FitSpec, tmp_path: Path) -
             raise
         pytest.skip(f"Ray cannot start its processes here: {error}")
     assert {card["method"] for card in cards} == {"aml", "cimi"}
-    assert said[-1].endswith("is fitted, 2 of 2.")
+    assert sum("is fitted, " in sentence for sentence in said) == 2
     model = cards[0]["model"]
     found = {one.method: one for one in available_artifacts(model["name"], model["version"])}
     for one in specs:
@@ -191,6 +191,25 @@ def test_without_ray_it_is_named(spec: FitSpec, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ExplanationError, match=r"not installed\. Install it with: pip install 'crosslight\[ray\]'"):
         next(ray_fits.fits_with_ray([spec], 1, "", fitted_card, print))
+
+
+@pytest.mark.usefixtures("threads")
+def test_weights_that_are_replaced_and_what_a_card_warns_of_are_said(
+    spec: FitSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    spec = replace(spec, folder=str(tmp_path / "run"))
+    run_fit(spec, said.append)
+    assert not any("replaces" in sentence for sentence in said)
+    said.clear()
+    monkeypatch.setattr(
+        "explainers.learned.fit.fit_to", lambda *_given, **_named: {"method": "aml", "warnings": ["Odd."]}
+    )
+    run_fit(spec, said.append)
+    assert said[0].startswith("This replaces the weights of aml (mine) in ")
+    assert said[1:] == ["aml: Odd."]
+    assert run_fit(replace(spec, resume=True), said.append)
+    assert len([sentence for sentence in said if "replaces" in sentence]) == 1  # a resumed one goes on
 
 
 @pytest.mark.parametrize(

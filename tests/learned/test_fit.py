@@ -310,7 +310,7 @@ def test_on_a_terminal_it_is_said_how_long_a_fit_takes_unless_it_goes_on(
 
 def test_the_precision_of_a_training_is_a_setting_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     specs: list[FitSpec] = []
-    monkeypatch.setattr("explainers.commands.training.run_fit", lambda spec: specs.append(spec) or {})
+    monkeypatch.setattr("explainers.commands.training.run_fit", lambda spec, _say: specs.append(spec) or {})
     assert ran("cimi", "--precision", "bf16").exit_code == 0
     assert ran("cause", "--precision", "fp32").exit_code == 0
     assert [spec.settings for spec in specs] == [(("precision", "bfloat16"),), (("half_precision", "False"),)]

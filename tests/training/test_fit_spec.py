@@ -84,7 +84,7 @@ def test_settings_are_an_object_in_json() -> None:
 
 def test_a_file_in_place_of_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     specs: list[FitSpec] = []
-    monkeypatch.setattr(training, "run_fit", specs.append)
+    monkeypatch.setattr(training, "run_fit", lambda spec, _say: specs.append(spec))
     file = tmp_path / "spec.json"
     file.write_text(spec_of("aml", **RUN).as_json())
     assert CliRunner().invoke(app, ["fit", "--spec", str(file)]).exit_code == 0
