@@ -15,11 +15,11 @@ from explainers.attribution.given import guess_spec
 from explainers.comparison.answer import answered
 from explainers.comparison.budget import Budget, expected_passes
 from explainers.comparison.decision import checked_encoding, decide
-from explainers.comparison.runner import run, with_pool
+from explainers.comparison.runner import example_of, run, with_pool
 from explainers.comparison.two_models import ModelPair, second_question, two_models
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
-from explainers.methods.registry import MethodSpec, default_methods, select, selection
+from explainers.methods.registry import MethodSpec, applicable, default_methods, select, selection
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
@@ -199,7 +199,7 @@ def compare(
     model, began = with_pool(model), time.perf_counter()
     decision, probabilities = decide(model, text, label=label, versus=versus, settings=settings, budget=seconds)
     model = model.in_precision(decision.card.precision)
-    order = tuple(spec.id for spec in select(spec.id for spec in specs))
+    order = tuple(spec.id for spec in applicable(select(spec.id for spec in specs), example_of(decision.encoding)))
     comparison = Comparison(decision, probabilities, order=order, budget=seconds)
     meter = Meter()
     budget = Budget(math.inf if seconds is None else seconds, meter, began)  # the check of bfloat16 counts

@@ -17,7 +17,7 @@ from app.compare.runs import FollowUp, Run
 from app.compare.state import compare_state
 from app.session import put, value_of
 from explainers.comparison.duel import Pair, can_duel
-from explainers.methods.registry import method_spec
+from explainers.methods.registry import METHODS, method_spec
 from explainers.report import wording
 from explainers.results.decision import RANDOM_ORDERS
 from explainers.results.events import Duel, DuelSide
@@ -207,6 +207,9 @@ def chosen_pair(methods: list[str], pair: Pair | None) -> tuple[Pair | None, str
     first, _, second = address.partition(".")
     if first in methods and second in methods:
         return (first, second), ""
+    absent = [method_spec(name).name for name in (first, second) if name in METHODS.ids and name not in methods]
+    if absent:
+        return default, f"The duel that was chosen needs {wording.join_names(absent)}. Add it, or choose another pair."
     return default, f"The address asks for the duel “{wording.one_line(address)}”, which is not possible here."
 
 

@@ -65,7 +65,7 @@ def row_texts(run: Run, column: Column) -> RowTexts:
         note(run, column, status),
         heat_maps.score_range(attribution) if attribution is not None else "",
         aside(run, column),
-        without_folders(run.failure(column.spec.id)),
+        without_folders(run.failure(column.spec.id)).replace("`", ""),  # which name commands
         f"{attribution.seconds:.2f}" if attribution is not None and not column.spec.is_joint else "",
     )
 

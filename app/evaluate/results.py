@@ -143,7 +143,8 @@ def _words(result: SetResult, number: int) -> None:
         alt="Words by mean score",
     )
     st.caption(
-        f"In the order of the mean score less its uncertainty; of fewer than {FEWEST} inputs, of the mean score. "
+        f"In the order of the lower bound of the mean score's 95 % interval, which is lower for rare words; where the "
+        f"class has fewer than {FEWEST} inputs, of the mean score itself. "
         "Choose a row to see the inputs with the word."
     )
     for place in event["selection"]["rows"][:1]:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 FIRST = 20  # percent of the units: the first ones of a method
 ENOUGH = 0.8  # of the largest fall of p among the first units: fewer words that reach it are the decisive ones
-ONE_METHOD = "A consensus needs at least two methods that rank the input. Add one."
+ONE_METHOD = "A consensus needs at least two methods that rank the input and can be compared. Add one."
 NO_METHOD = "Only methods that are not compared, such as controls, have been computed. Add another one."
 PREDICTED_ONLY = "The methods that were chosen explain the predicted class only, and this is another one."
 NO_CONTRAST = "The methods that were chosen explain a class, not one class rather than another."

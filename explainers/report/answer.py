@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from explainers.methods.registry import method_spec
+from explainers.metrics.chance import FEWEST_UNITS
 from explainers.report import wording
 from explainers.results.answer import CONSENSUS, DECIDING, Answer, ErasureEffect, Units
 
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 NAMED = 4  # words or methods at most in a list; the others are counted
 NUMBERS = {1: "a", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
-NO_METHOD_AGREES = "no compared method agrees"
+ONE_OF_THEM, ALL_OF_THEM = ("agrees", "agree"), ("names all of them", "name all of them")
 CHANCE = "No order here is better than random"
 UNDECIDED, NOT_DONE = "Not decided yet", "not all methods are done"
 UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"
-NONE_ALONE = "The first method tested by itself is no better than chance, so none is named."
+NONE_ALONE = "By itself no method is shown to be better than random orders."
 RANDOM = "not shown to be better than random"
 SMALL = "They change p hardly more than random {} do."
 SMALL_ONE = "It changes p hardly more than a random {} does."
@@ -199,7 +200,9 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
     robust = f"{operators_line(answer, comparison)}." if answer.holds else "No other operator was tried."
     own, _ = effect.shown
     majority = 2 * answer.naming > answer.compared
-    agree = f"{answer.naming} of {answer.compared} compared methods agree" if answer.naming else NO_METHOD_AGREES
+    verb, verbs = ONE_OF_THEM if len(answer.words) == 1 else ALL_OF_THEM
+    agree = f"{answer.naming} of {answer.compared} compared methods {verbs}"
+    agree = agree if answer.naming else f"no compared method {verb}"
     return (
         Mark(
             "effect",
@@ -283,7 +286,7 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
     return [*filter(None, sentences), *(f"{line}." for line in lines if line)]
 
 
-LONGER = {"example": "A prompt with more examples", "sentence": "The same text by word, a longer one"}
+LONGER = {"example": "A prompt with more examples", "sentence": "The same text by word or a longer one"}
 
 
 def advice(answer: Answer, comparison: "Comparison") -> str:
@@ -292,6 +295,8 @@ def advice(answer: Answer, comparison: "Comparison") -> str:
         return ""
     if answer.refusal and not answer.words:
         more = LONGER.get(comparison.decision.settings.unit, "A longer input")
+        if len(comparison.decision.encoding.units) < FEWEST_UNITS:
+            return f"{more} may be judged." if comparison.results else ""
         return f"{more}, another class or other methods may be judged." if comparison.results else ""
     return "Another operator, a longer text, or units that act together may show more."
 
@@ -313,7 +318,8 @@ def quoted(units: Units, comparison: "Comparison", *, brief: bool = False) -> st
 
 
 def names(methods: Sequence[str]) -> str:
-    """Return "A, B, C and 3 more"; without a comma in a name, because it stands in a list: "Attention (mean)"."""
+    """Return "A, B, C and 3 more"; without a comma in a name, because it stands in a list: "Attention (mean)", but for
+    one in brackets: "IvRA (sim, softmax)"."""
     shown = _names(methods[: NAMED if len(methods) > NAMED + 1 else None])
     more = len(methods) - len(shown)
     return f"{', '.join(shown)}{f' and {more} more' if more else ''}"
@@ -325,7 +331,7 @@ def _names(methods: Sequence[str]) -> list[str]:
 
 def _name(method: str) -> str:
     name, comma, detail = method_spec(method).name.partition(", ")
-    return f"{name}{f' ({detail})' if comma else ''}"
+    return f"{name} ({detail})" if comma and "(" not in name else method_spec(method).name
 
 
 def _them(answer: Answer) -> str:

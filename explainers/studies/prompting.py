@@ -92,7 +92,7 @@ def smollm2_writer() -> Write:
 
     folder = smollm2.smollm2_folder()
     if folder is None:
-        raise ModelUnavailable(f"SmolLM2 is not on this machine yet. Fetch it with `{smollm2.COMMAND}` (93 MB).")
+        raise ModelUnavailable(f"SmolLM2 is not on this machine yet. Fetch it with: {smollm2.COMMAND} (93 MB).")
     tokenizer = AutoTokenizer.from_pretrained(folder)
     network: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
     return lambda chat: reply(network, tokenizer, chat)

@@ -198,9 +198,9 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
 def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark() -> None:
     effect, agreement, robust = marks(SUPPORTED, COMPARISON)
     assert (effect.text, effect.holds) == ("0.95 → 0.07 without them", True)
-    assert (agreement.text, agreement.holds) == ("9 of 10 compared methods agree", True)
+    assert (agreement.text, agreement.holds) == ("9 of 10 compared methods name all of them", True)
     nobody = marks(replace(SUPPORTED, naming=0), COMPARISON)[1]
-    assert (nobody.text, nobody.holds) == ("no compared method agrees", False)
+    assert (nobody.text, nobody.holds) == ("no compared method names all of them", False)
     assert (robust.text, robust.holds) == ("holds under 2 of 3 operators", False)
     assert robust.meaning == "Holds when words are deleted; not when embeddings are zeroed."
     assert [mark.holds for mark in marks(OPEN, COMPARISON)] == [False, False, None]
@@ -299,9 +299,14 @@ def test_the_sentences_say_everything_and_nothing_of_what_is_pending() -> None:
 def test_what_can_be_tried_is_said_where_nothing_can_be_told() -> None:
     assert "Another operator" in advice(OPEN, COMPARISON)
     assert "A longer input" in advice(REFUSED, COMPARISON)
-    for unit, more in (("example", "A prompt with more examples,"), ("sentence", "The same text by word,")):
-        decision = SimpleNamespace(settings=Settings(unit=unit))  # type: ignore[arg-type]
-        assert advice(REFUSED, SimpleNamespace(decision=decision, results=(1,))).startswith(more)  # type: ignore[arg-type]
+    for unit, more in (
+        ("example", "A prompt with more examples"),
+        ("sentence", "The same text by word or a longer one"),
+    ):
+        for units, others in ((2, ""), (9, ", another class or other methods")):
+            decision = SimpleNamespace(settings=Settings(unit=unit), encoding=SimpleNamespace(units=range(units)))  # type: ignore[arg-type]
+            given = advice(REFUSED, SimpleNamespace(decision=decision, results=(1,)))  # type: ignore[arg-type]
+            assert given == f"{more}{others} may be judged."
     assert advice(SUPPORTED, COMPARISON) == ""
 
 

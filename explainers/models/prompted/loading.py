@@ -79,7 +79,7 @@ def folder_of(model: str) -> str:
         return model
     folder = smollm2.smollm2_folder()
     if folder is None:
-        raise ModelUnavailable(f"SmolLM2 is not on this machine yet. Fetch it with `{smollm2.COMMAND}` (93 MB).")
+        raise ModelUnavailable(f"SmolLM2 is not on this machine yet. Fetch it with: {smollm2.COMMAND} (93 MB).")
     return str(folder)
 
 

@@ -127,6 +127,7 @@ def test_a_run_can_be_stopped_while_its_page_asks_for_another_duel(guessed: Run)
         ("c.a", ("c", "a"), ""),
         ("a.a", ("a", "a"), ""),  # a sentence says that two are needed
         ("a.<b>", ("a", "b"), "The address asks for the duel “a.<b>”, which is not possible here."),
+        ("a.lime", ("a", "b"), "The duel that was chosen needs LIME. Add it, or choose another pair."),
         ("nonsense", ("a", "b"), "The address asks for the duel “nonsense”, which is not possible here."),
     ],
 )
