@@ -135,7 +135,7 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     named = answer.words if known and not answer.refusal else ()
     old = shown is not run and known
     kind = f"{answer.status if known else 'pending'}{' old' if old else ''}{' computed' if run.stored is None else ''}"
-    about = _heading(shown, answer) if known else _waiting(run)
+    about = _heading(shown, answer, asks=not run.active) if known else _waiting(run)
     badge = f'<span class="answer-old">{escape(_old(run, shown))}</span>' if old else ""
     told = run.active or answer.leading or not answer.undecided
     provisional = known and answer.provisional and not old and told
@@ -149,9 +149,10 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     )
 
 
-def _heading(shown: Run, answer: Answer) -> str:
-    """An answer that more methods may turn is not told as if it were one."""
-    if shown.is_short and answer.undecided and not answer.leading:
+def _heading(shown: Run, answer: Answer, *, asks: bool = True) -> str:
+    """An answer that more methods may turn is not told as if it were one; it `asks` for more time unless that is on its
+    way."""
+    if asks and shown.is_short and answer.undecided and not answer.leading:
         return NOT_YET.format(shown.short_of)
     return answer_report.heading(answer, shown.comparison(), brief=True)
 

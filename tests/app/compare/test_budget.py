@@ -133,6 +133,9 @@ def test_a_rest_that_is_stopped_leaves_what_was_known(engine: Engine, short: Run
     assert rest is not None
     assert hold.reached.wait(60)
     assert answer_head.shown_answer(rest) == (short, answer_of(short))  # until it has an answer
+    undecided = replace(answer_of(short), status="open", refusal="", words=(), provisional=True)
+    assert "Compute the rest" in answer_head.markup(short, short, undecided)
+    assert "Compute the rest" not in answer_head.markup(rest, short, undecided)
     rest.stop()
     hold.go.set()
     assert over(rest).status == "stopped"
