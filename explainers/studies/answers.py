@@ -68,12 +68,14 @@ def record_answers(
         for number, example in enumerate(inputs):
             if number not in done:
                 specs = plan.specs if number < explained else ()
-                append({"input": number, **answer_row(model, example, specs, plan.settings)})
+                append({"input": number, **answer_row(model, example, number, specs, plan.settings)})
             yield number + 1
 
 
-def answer_row(model: FrozenModel, example: Example, specs: Sequence[MethodSpec], settings: Settings) -> Record:
-    """Return the row of an input without its number; without `specs` only luck."""
+def answer_row(
+    model: FrozenModel, example: Example, number: int, specs: Sequence[MethodSpec], settings: Settings
+) -> Record:
+    """Return the row of input `number` without that; without `specs` only luck."""
     model = model.pooled(PredictionCache())
     decision, probabilities = decide(model, example, settings=settings)
     seeds: list[Record] = []
@@ -86,7 +88,7 @@ def answer_row(model: FrozenModel, example: Example, specs: Sequence[MethodSpec]
     return {
         "units": len(decision.encoding.units),
         "p": probabilities[decision.label],
-        "luck": [named_by_luck(model, decision, probabilities, draw) for draw in range(DRAWS)],
+        "luck": [named_by_luck(model, decision, probabilities, number * DRAWS + draw) for draw in range(DRAWS)],
         "seeds": seeds,
     }
 
@@ -130,7 +132,11 @@ def random_evidence(comparison: Comparison) -> dict[str, float]:
 
 
 def named_by_luck(model: FrozenModel, decision: Decision, probabilities: Scores, draw: int) -> int:
-    """Return how many methods the answer names if each is a random order; -1 if it names none, but their consensus."""
+    """Return how many methods the answer names if each is a random order; -1 if it names none, but their consensus.
+
+    Each `draw` has orders of its own. Inputs must not share them: the same order by place would be judged again and
+    again, and intervals over inputs would be too narrow.
+    """
     answers = MaskedPredictor(model, decision.encoding, decision.settings.erasure)
     units, methods = len(decision.encoding.units), tested_methods()
     first = FAKE_SEED + draw * len(methods)
