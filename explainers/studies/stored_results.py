@@ -99,9 +99,10 @@ def with_narrator(curated: "CuratedExample", narrator: str) -> "StoredResult":
     where nothing is stored for the model as it is, or the narrator fails."""
     from explainers.comparison.decision import checked_encoding
     from explainers.comparison.runner import check, run_narrators
+    from explainers.methods.narrator_specs import NARRATORS
     from explainers.metrics.erasure import MaskedPredictor
     from explainers.models.catalog import load
-    from explainers.results.events import Failure, Narrative
+    from explainers.results.events import Failure, Narrative, NarrativeCheck
 
     stored, model = read_stored(curated), load(curated.model, device="cpu")
     if stored is None or stored.card.version != model.version:
@@ -118,7 +119,17 @@ def with_narrator(curated: "CuratedExample", narrator: str) -> "StoredResult":
         narratives=tuple(one for one in comparison.narratives if one.method != narrator),
         narrative_checks=tuple(one for one in comparison.narrative_checks if one.method != narrator),
     )
-    return storable(curated, others.with_event(event).with_event(check(event, answers, settings.seed)))
+    new = others.with_event(event).with_event(check(event, answers, settings.seed))
+
+    def place(one: Narrative | NarrativeCheck) -> int:
+        return NARRATORS.ids.index(one.method)
+
+    in_order = replace(
+        new,
+        narratives=tuple(sorted(new.narratives, key=place)),
+        narrative_checks=tuple(sorted(new.narrative_checks, key=place)),
+    )
+    return storable(curated, in_order)
 
 
 def changes(curated: "CuratedExample", new: "StoredResult") -> Iterator[str]:

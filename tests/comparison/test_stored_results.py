@@ -201,6 +201,7 @@ def test_the_command_writes_checks_and_names_what_differs(tmp_path: object, monk
 def test_one_narrator_is_added_to_what_is_stored_and_replaces_its_old_sentence() -> None:
     curated = next(example for example in curated_examples() if example.model == "nli")
     before, again = stored(curated), with_narrator(curated, "cause_phi_tokens")
+    assert [one.method for one in again.comparison.narratives] == [one.method for one in before.comparison.narratives]
     old, new = before.comparison, again.comparison
     assert again.as_dict()["comparison"]["results"] == before.as_dict()["comparison"]["results"]
     assert sorted(one.method for one in new.narratives) == sorted(one.method for one in old.narratives)
