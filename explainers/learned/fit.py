@@ -180,7 +180,7 @@ def write_weights(
         **states_read(recipe_for(spec), model),
         **entries,
     }
-    return artifacts.write_artifact(target / f"{spec.method}-{spec.name}.safetensors", weights, card)
+    return artifacts.write_artifact(target / artifacts.weights_name(spec), weights, card)
 
 
 def shipped_fits(spec: FitSpec) -> list[FitSpec]:

@@ -196,7 +196,7 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     card = _card(spec, model, training, seconds, warmed_up=words is not None)
     if start is not None:
         card["started from"] = {"method": start.method, "sha256": start.card["sha256"]}
-    path = (out or artifacts.own_folder(model.name, model.version, "narrative")) / f"{spec.method}.safetensors"
+    path = (out or artifacts.own_folder(model.name, model.version, "narrative")) / artifacts.weights_name(spec)
     if words is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".words.json").write_bytes(words.read_bytes())

@@ -199,7 +199,8 @@ DOCUMENT_TEXT = """# A language model that is only asked
 CAuSE compares its narrators with language models that read the input and are asked for class and reason (§5.3 (a),
 Table 5, *k* shots). Here that is SmolLM2, on which the narrators φ (SmolLM2) and CAuSE (SmolLM2) are trained, so
 that it shows what the training and the model's states add. Greedy decoding; the shots are pairs of another
-[reading](readings.md), with a person's reason.
+[reading](readings.md), with a person's reason: an entailment, then a contradiction. A reply may repeat the class of the
+last shot without regard to the pair (recency bias; Zhao et al., ICML 2021).
 
 ```sh
 .venv/bin/{command}

@@ -250,11 +250,15 @@ def read_artifact(
     return untrained.recipe, module.requires_grad_(False).eval()
 
 
+def weights_name(spec: FitSpec) -> str:
+    """The name of the file of weights that a training writes."""
+    return f"{spec.method if spec.method in NARRATORS.ids else f'{spec.method}-{spec.name}'}{SUFFIX}"
+
+
 def weights_file(spec: FitSpec, model: str, version: str) -> Path:
     """Where a training for this version of the model writes its weights."""
     family: Family = "narrative" if spec.method in NARRATORS.ids else "learned"
-    name = spec.method if family == "narrative" else f"{spec.method}-{spec.name}"
-    return (Path(spec.out) if spec.out else own_folder(model, version, family)) / f"{name}{SUFFIX}"
+    return (Path(spec.out) if spec.out else own_folder(model, version, family)) / weights_name(spec)
 
 
 def replacement_note(spec: FitSpec, model: str, version: str) -> str:

@@ -32,10 +32,11 @@ def word_likelihoods(
     tokenizer = model.tokenizer
     assert isinstance(tokenizer, PromptTokenizer)
     answer = list(model.prompt.classes.values())[label]
+    asked = question.format(answer=answer)
     space = not model.prompt.chat and not tokenizer.pieces[-1].endswith(" ")
-    asked, _ = tokenizer.continuation(f"{answer}\n\n{question.format(answer=answer)}", space=space)
-    tokens = [tokenizer.ids_behind(question.format(answer=answer), word) for word in words]
-    if len(encoding.ids) + len(asked) + max(map(len, tokens)) > tokenizer.longest:
+    behind, _ = tokenizer.continuation(f"{answer}\n\n{asked}", space=space)
+    tokens = [tokenizer.ids_behind(asked, word) for word in words]
+    if len(encoding.ids) + len(behind) + max(map(len, tokens)) > tokenizer.longest:
         raise ExplanationError(TOO_LONG.format(method))
-    with_text = model.log_likelihoods((*encoding.ids, *asked), tokens, encoding.zeroed)
-    return with_text, model.log_likelihoods((*model.fixed, *asked), tokens)
+    with_text = model.log_likelihoods((*encoding.ids, *behind), tokens, encoding.zeroed)
+    return with_text, model.log_likelihoods((*model.fixed, *behind), tokens)
