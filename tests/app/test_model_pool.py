@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from threading import enumerate as running_threads
 
 import pytest
 
@@ -15,6 +16,14 @@ from app.model_pool import LATE_PARTS, MODELS_KEPT, ModelPool, Placed
 from explainers.errors import Cancelled, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_warms_up() -> None:
+    """Pages of earlier tests warm up theirs some seconds after they are drawn, by what is replaced here."""
+    for thread in running_threads():
+        if thread.name == "warm-up" or thread.name.startswith("load "):
+            thread.join(timeout=60)
 
 
 @pytest.fixture
@@ -47,8 +56,7 @@ def test_warming_up_waits_until_the_page_is_drawn_or_a_model_is_needed(
     loads = []
 
     def load(name: str, **_rest: object) -> FrozenModel:
-        if name in ("later", "now"):  # pages of earlier tests warm up theirs
-            loads.append(name)
+        loads.append(name)
         return replace(bert, name=name)
 
     monkeypatch.setattr(catalog, "load", load)
