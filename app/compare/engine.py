@@ -33,6 +33,7 @@ from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, select
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.foreign.hub_transfer import DownloadNotAllowed
+from explainers.models.smollm2 import LanguageModelMissing, smollm2_folder
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +132,9 @@ class Engine:
         return run
 
     def is_fetched_since(self, run: Run) -> bool:
-        """Return whether the model is no longer refused for whose download the run has failed."""
+        """Return whether the model for whose download the run has failed is no longer refused, or no longer missing."""
+        if run.lacks_smollm2:
+            return smollm2_folder() is not None
         return bool(run.download) and self.pool.refusal(run.request.model) is None
 
     def ahead_of(self, run: Run) -> int:
@@ -206,6 +209,7 @@ class Engine:
         except ExplanationError as error:
             run.error, status = str(error), "failed"
             run.download = error.size.amount if isinstance(error, DownloadNotAllowed) else ""
+            run.lacks_smollm2 = isinstance(error, LanguageModelMissing)
         except BaseException as error:  # a programming error, or a library's panic: no run may stay without an end
             from explainers.comparison.runner import internal_error
 

@@ -11,7 +11,7 @@ from functools import partial
 import streamlit as st
 
 from app import plain_text, streamlit_shims
-from app.compare import drawing_options, session
+from app.compare import drawing_options, language_model, session
 from app.compare.engine import Engine
 from app.compare.runs import Lease, Request, Run
 from app.compare.state import compare_state
@@ -226,6 +226,9 @@ def _state(engine: Engine, second: Run) -> None:
         elif second.status == "failed" and second.download:
             plain_text.warning(second.error)
             st.button(f"Download {second.download}", on_click=_download, args=(engine, second), key="go on with second")
+        elif second.status == "failed" and second.lacks_smollm2:
+            with st.container():
+                language_model.offer([second.request.model], "of the second model")
         elif second.status == "failed":
             plain_text.error(without_folders(second.error))
             st.button("Try again", on_click=_go_on, key="go on with second")

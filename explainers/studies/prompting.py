@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from explainers.datasets.example import Example
-from explainers.errors import DataUnavailable, ModelUnavailable
+from explainers.errors import DataUnavailable
 from explainers.evaluation.measurement import predicted_class
 from explainers.installation import ASSETS
 from explainers.models import smollm2
@@ -90,9 +90,7 @@ def smollm2_writer() -> Write:
     """Return what SmolLM2 replies, by greedy decoding. Raises `ModelUnavailable` where it is not on this machine."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    folder = smollm2.smollm2_folder()
-    if folder is None:
-        raise ModelUnavailable(f"SmolLM2 is not on this machine yet. Fetch it with: {smollm2.COMMAND} (93 MB).")
+    folder = smollm2.required_folder()
     tokenizer = AutoTokenizer.from_pretrained(folder)
     network: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
     return lambda chat: reply(network, tokenizer, chat)

@@ -45,7 +45,7 @@ def load_prompted(name: str, device: torch.device, *, tuned: bool = True) -> Pro
     model, key = split_name(name)
     prompt = prompt_named(key)
     adapter = adapter_file(key) if prompt.adapter and tuned else None
-    source = model_files.ModelFiles(folder_of(model))
+    source = model_files.ModelFiles(str(smollm2.required_folder()) if model == smollm2.NAME else model)
     with file_checks.load_errors(name, EXPECTED):
         with opened_tokenizer.opening(model, source.path, chat=prompt.template if prompt.chat else None) as tokenizer:
             network, version = open_network(model, source, adapter, device)
@@ -71,16 +71,6 @@ def open_network(
                 add_adapter(network, adapter, model)
             opened = _networks[key] = OpenNetwork(network.to(device).requires_grad_(False).eval())
     return opened, version
-
-
-def folder_of(model: str) -> str:
-    """The name by which files are found: SmolLM2 lies in the store. Raises `ModelUnavailable` where it does not."""
-    if model != smollm2.NAME:
-        return model
-    folder = smollm2.smollm2_folder()
-    if folder is None:
-        raise ModelUnavailable(f"SmolLM2 is not on this machine yet. Fetch it with: {smollm2.COMMAND} (93 MB).")
-    return str(folder)
 
 
 def causal_network(name: str, source: model_files.ModelFiles) -> Any:

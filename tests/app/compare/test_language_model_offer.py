@@ -1,4 +1,4 @@
-"""SmolLM2 is offered where a narrator needs it and it is not on this machine."""
+"""SmolLM2 is offered where a narrator or the model needs it and it is not on this machine."""
 
 import json
 import re
@@ -9,9 +9,14 @@ from threading import Event
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.compare import controls
-from app.compare.controls import Download
+from app.compare import engine as engines
+from app.compare import language_model, views
+from app.compare.engine import Engine
+from app.compare.language_model import Download
+from app.compare.runs import Request, Run
 from explainers.errors import ModelUnavailable
+from explainers.models import catalog, smollm2
+from explainers.models.frozen_model import FrozenModel
 from explainers.training import artifacts
 from explainers.training.artifacts import own_folder, runnable_narrators, waiting_narrators
 
@@ -28,15 +33,16 @@ def finished(download: Download) -> None:
 
 
 def page() -> None:
-    from app.compare.controls import offer_language_model
+    from app.compare import language_model
 
-    offer_language_model(("cause_phi_smollm2",))
+    language_model.offer(("CAuSE (SmolLM2)",))
+    language_model.offer(())
 
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Download], AppTest]:
     def opened(download: Download) -> AppTest:
-        monkeypatch.setattr(controls, "download", lambda: download)
+        monkeypatch.setattr(language_model, "download", lambda: download)
         return AppTest.from_function(page, default_timeout=60).run()
 
     return opened
@@ -103,3 +109,25 @@ def test_a_crash_does_not_leave_it_on_its_way(drawn: Callable[[Download], AppTes
     download.start()
     finished(download)
     assert download.problem == "The download ended with an error, which the server's log has. Try again."
+
+
+def test_a_comparison_that_needs_it_offers_it_and_begins_when_it_is_there(
+    engine: Engine,
+    over: Callable[[Run], Run],
+    request_for: Callable[..., Request],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def load(name: str, **_rest: object) -> FrozenModel:
+        raise smollm2.LanguageModelMissing
+
+    monkeypatch.setattr(catalog, "load", load)
+    monkeypatch.setattr(engines, "smollm2_folder", lambda: None)
+    run = over(engine.submit(request_for()))
+    assert run.error == "SmolLM2 is not on this machine yet. Fetch it with: python -m explainers get smollm2 (93 MB)."
+    assert (run.status, run.lacks_smollm2, engine.is_fetched_since(run)) == ("failed", True, False)
+    offered = list[tuple[list[str], str]]()
+    monkeypatch.setattr(language_model, "offer", lambda needing, key: offered.append((needing, key)))
+    views._problems(run, None)
+    assert offered == [(["bag"], "of the model")]
+    monkeypatch.setattr(engines, "smollm2_folder", lambda: Path("there"))
+    assert engine.is_fetched_since(run)
