@@ -133,14 +133,7 @@ def model_box(state: PageState[Any]) -> str:
 
 
 def offered_models(chosen: str) -> list[str]:
-    """Return the names of the models that are here, and of the one that was chosen."""
-    return list(dict.fromkeys(filter(None, (*bundle_cards.bundle_names(), *_language_models(), chosen))))
-
-
-def _language_models() -> tuple[str, ...]:
-    """The names of SmolLM2 with each prompt that comes with the project, where it is on this machine."""
-    return (
-        tuple(f"{SMOLLM2}:{prompt}" for prompt in prompts.shipped_prompts())
-        if smollm2.smollm2_folder() is not None
-        else ()
-    )
+    """Return the names of the embedded models, of SmolLM2 with each prompt that comes with the project, which Compare
+    offers to fetch, and of the one that was chosen."""
+    prompted = (f"{SMOLLM2}:{prompt}" for prompt in prompts.shipped_prompts())
+    return list(dict.fromkeys(filter(None, (*bundle_cards.bundle_names(), *prompted, chosen))))

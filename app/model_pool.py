@@ -23,6 +23,8 @@ from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.foreign.hub_transfer import LARGE, DownloadNotAllowed, Transfer, asking, at_most, transferring
+from explainers.models.prompt import DEFAULT_PROMPT
+from explainers.models.smollm2 import NAME as SMOLLM2
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -232,6 +234,11 @@ class ModelPool:
             spec.make(erasure="mask", seed=0, samples=10, steps=1)  # imports the method
         for part in LATE_PARTS:
             import_module(part)
+
+
+def first_model() -> str:
+    """Return the model with which a session begins; without embedded ones the language model that Compare fetches."""
+    return (bundle_names() or (f"{SMOLLM2}:{DEFAULT_PROMPT}",))[0]
 
 
 def own_device() -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 import streamlit as st
 
 from app import streamlit_shims
-from app.model_pool import DRAWN, ModelPool
+from app.model_pool import DRAWN, ModelPool, first_model
 from explainers.models.bundle_cards import bundle_names
 from explainers.report.wording import one_line
 
@@ -384,11 +384,6 @@ def note_page() -> None:
 def came_from_another_page() -> bool:
     """Return whether the last run of a page in this session was of another one."""
     return visit().page_before != visit().page
-
-
-def first_model() -> str:
-    """Return the model with which a session begins; empty where there is none."""
-    return (bundle_names() or ("",))[0]
 
 
 @st.cache_resource(show_spinner=False)

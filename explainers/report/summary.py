@@ -83,17 +83,13 @@ def first_choice(attribution: Attribution) -> int | None:
 
 
 def _methods(comparison: "Comparison") -> list["MethodResult"]:
-    """Without controls, reports of the model, a person's order and the consensus, without those that explain something
-    else, and without what is still another method's map: one that is fine-tuned begins with it."""
-    specs = ((result, _spec(result)) for result in comparison.results)
+    """Those that the answer compares and that explain what is asked for; no controls."""
     target, predicted = comparison.decision.target, comparison.predicted
-    methods = [
-        (method, spec)
-        for method, spec in specs
-        if spec.explains and not (spec.is_control or spec.is_joint or spec.is_report)
-        if spec.can_explain(target, predicted)
+    return [
+        result
+        for result, spec in ((result, _spec(result)) for result in comparison.results)
+        if spec.comparable and spec.explains and not spec.is_control and spec.can_explain(target, predicted)
     ]
-    return [method for method, spec in methods if not (method.attribution.ended_early and spec.kind == "fine-tuned")]
 
 
 def part_name(part: str) -> str:

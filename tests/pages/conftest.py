@@ -17,7 +17,7 @@ import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from app import model_info
+from app import model_info, model_pool
 from app import session as sessions
 from app.compare import session
 from app.compare.state import CompareState
@@ -208,7 +208,7 @@ def model(bert: FrozenModel) -> FrozenModel:
 
 def embedded(monkeypatch: pytest.MonkeyPatch, cards: dict[str, dict[str, Any]]) -> None:
     """Makes these the embedded models, with these cards."""
-    for module in (sessions, model_info.bundle_cards):
+    for module in (sessions, model_pool, model_info.bundle_cards):
         monkeypatch.setattr(module, "bundle_names", lambda: tuple(cards))
     monkeypatch.setattr(model_info.bundle_cards, "read_card", lambda folder: cards[folder.name])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app import model_info
+from app import model_info, model_pool
 from app import session as sessions
 from app.compare import answer_head
 from app.compare.engine import Engine
@@ -450,7 +450,7 @@ class TestADamagedBundle:
         folder.mkdir()
         (folder / "card.json").write_text('{"labels": ["negative", "positive"], "sha256": "0", "recipe": {"rank": 0}}')
         monkeypatch.setattr(model_info.bundle_cards, "BUNDLES", tmp_path)
-        for module in (model_info.bundle_cards, sessions):
+        for module in (model_info.bundle_cards, sessions, model_pool):
             monkeypatch.setattr(module, "bundle_names", lambda: ("sst2",))
         monkeypatch.setattr(bundle, "base_folder", lambda: tmp_path)
         return folder
@@ -481,12 +481,15 @@ class TestADamagedBundle:
 
 
 @pytest.mark.usefixtures("own_engine")
-def test_without_any_bundle_the_page_says_what_to_give(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (model_info.bundle_cards, sessions):
+def test_without_any_bundle_the_page_offers_a_model(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path))
+    for module in (model_info.bundle_cards, sessions, model_pool):
         monkeypatch.setattr(module, "bundle_names", lambda: ())
-    (sentence,) = opened().settle().sentences
-    assert sentence.startswith("The model ")
-    assert "is not available" in sentence
+    page = opened().settle()
+    assert not page.sentences
+    assert "smollm2:sst2 needs SmolLM2, a language model that is not on this machine" in page.html
 
 
 @pytest.mark.skipif("sst2" not in bundle_names(), reason="the bundle sst2 is not in assets/bundles")

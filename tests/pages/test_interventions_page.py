@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from torch import nn
 from transformers import GPT2LMHeadModel
 
-from app import model_info
+from app import model_info, model_pool
 from app import session as sessions
 from app.compare import session
 from app.interventions import computations, examples, heading, inputs
@@ -97,7 +97,7 @@ def speaks(speaker: FrozenModel, narrators: tuple[str, ...], monkeypatch: pytest
         return speaker
 
     monkeypatch.setattr(catalog, "load", load)
-    for module in (sessions, model_info.bundle_cards, computations):
+    for module in (sessions, model_pool, model_info.bundle_cards, computations):
         monkeypatch.setattr(module, "bundle_names", lambda: ("speaker",))
     card = {"labels": list(speaker.labels), "texts": ["premise", "hypothesis"], "sha256": "1"}
     monkeypatch.setattr(model_info.bundle_cards, "read_card", lambda _folder: card)

@@ -7,6 +7,7 @@ from app import session
 from app.compare.long_texts import name_of
 from app.compare.state import OWN_IMAGE
 from app.compare.stored_results import OWN_TEXT, curated_examples, titles
+from app.model_pool import first_model
 from explainers.datasets.example import InputImage
 from tests.app.compare.conftest import ask, opened
 from tests.app.conftest import Address
@@ -270,7 +271,7 @@ def test_back_to_an_address_without_a_model_is_back_to_the_first(page: Any, monk
     monkeypatch.setattr(session.streamlit_shims, "is_history_navigation", lambda: True)
     page.query_params.clear()
     state.begin()
-    assert (state.controls.model, state.controls.text) == (session.first_model(), FIRST.text)
+    assert (state.controls.model, state.controls.text) == (first_model(), FIRST.text)
 
 
 VERY_LONG = "A film without an end. " * 30
