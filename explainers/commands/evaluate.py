@@ -1,6 +1,5 @@
-"""`python -m explainers evaluate`: every method on a data set, as tables and files."""
+"""`python -m explainers evaluate`: every method on the rows of a table, as tables and files."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,46 +9,51 @@ from explainers.commands import options
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError
 from explainers.models.precision import checked_precision
-from explainers.results.decision import EVALUATED_SAMPLING, checked_settings
+from explainers.results.decision import DEFAULT_SAMPLING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from explainers.evaluation.data_set import Evaluation
     from explainers.evaluation.set_spec import SetSpec
 
-EVIDENCE_TITLE = "Agreement with known evidence, where the model is right (random: expected by chance):"
-NARRATIVES_TITLE = "Narratives for the same texts, by the fitted narrators:"
-
-
-TABLE = "Rows of a table"  # the options that make it an evaluation of rows
+TABLE, PRESETS = "Rows of a table", "the preset's"
 COLUMNS = ("column", "pair_column", "label_column", "id_column", "rationale_column", "image_column")
-ROWS = (*COLUMNS, "label_class", "format_", "preset", "thorough", "sanity", "smooth", "shard", "engine", "address")
 
 
 def evaluate_command(
     context: typer.Context,
     model: options.ModelName = "sst2",
-    data: options.UnseenData = None,
-    split: options.SplitName = "test",
-    n: Annotated[int, typer.Option(help="Number of texts, taken at random by the seed; 0 takes all.")] = 300,
-    methods: Annotated[str, typer.Option(help="Method ids, separated by commas; by default all with weights.")] = "",
-    erasures: Annotated[str, typer.Option(help="Erasure operators to score under.")] = "mask,delete,zero",
+    data: Annotated[
+        Path | None, typer.Option(help="A table with a row per text, or what --format says; its rows are explained.")
+    ] = None,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="table; own: the data of an embedded model, the folder that it was trained from, of which --split is "
+            "explained; eraser: an ERASER data set, its folder or an archive, and --split a part of it.",
+        ),
+    ] = "table",
+    split: Annotated[str, typer.Option(help="With --format own test or validation, with eraser its part.")] = "test",
+    n: Annotated[
+        int | None,
+        typer.Option(help="Number of rows, taken by seed and ids; 0 takes all.", show_default=PRESETS),
+    ] = None,
+    preset: Annotated[str, typer.Option(help="quick or full.")] = "full",
+    methods: Annotated[str, typer.Option(help="Method ids, separated by commas; by default those of the preset.")] = "",
     erasure: Annotated[
         str | None,
         typer.Option(
             help="Erasure operator with which the explanations are made; by default mask, or delete for models without "
-            "a mask token."
+            "a mask token. They are measured under all of them."
         ),
     ] = None,
     unit: options.UnitName = "word",
-    samples: options.Samples = 500,
-    sampling: options.SamplingName = EVALUATED_SAMPLING,
-    steps: options.Steps = 50,
-    against: Annotated[str, typer.Option(help="A method with which the others are compared, text by text.")] = "",
-    sensitive: Annotated[int, typer.Option(min=0, help="Number of texts on which AvgSen is measured.")] = 50,
+    samples: Annotated[
+        int | None,
+        typer.Option(help="Samples of LIME and KernelSHAP; 0: until the result has settled.", show_default=PRESETS),
+    ] = None,
+    sampling: options.SamplingName = DEFAULT_SAMPLING,
+    steps: Annotated[int | None, typer.Option(help="Steps of integrated gradients.", show_default=PRESETS)] = None,
     seed: options.Seed = 0,
-    explanations: options.ExplanationFolder = None,
     processes: Annotated[int, typer.Option(help="Processes of one thread each, which share the texts.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the results; an interrupted evaluation continues.")] = Path(
         "runs/evaluation"
@@ -82,14 +86,6 @@ def evaluate_command(
             rich_help_panel=TABLE,
         ),
     ] = "",
-    format_: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            help="table, or eraser: --data is an ERASER data set, its folder or an archive, and --split a part of it.",
-            rich_help_panel=TABLE,
-        ),
-    ] = "table",
     label_class: Annotated[
         list[str] | None,
         typer.Option(
@@ -97,7 +93,6 @@ def evaluate_command(
             rich_help_panel=TABLE,
         ),
     ] = None,
-    preset: Annotated[str, typer.Option(help="quick or full.", rich_help_panel=TABLE)] = "full",
     thorough: Annotated[
         bool,
         typer.Option(
@@ -145,69 +140,13 @@ def evaluate_command(
         Path | None, typer.Option("--spec", help="All of this as JSON, as the Evaluate page writes it.")
     ] = None,
 ) -> None:
-    """Measure every method on a data set, or on the rows of a table: metrics and operators, controls, intervals."""
+    """Explain the rows of a table with every method: which explains the model best, and what it looks at."""
     with options.user_errors(), options.downloads(yes=yes or file is not None):  # a job cannot be asked
         if merge is not None:
             return typer.echo(merged(merge, as_json=json_))
         if file is not None:
             return typer.echo(evaluate_spec(file))
-        if chosen(context, *ROWS):
-            return typer.echo(evaluate_rows(row_spec(context), as_json=json_))
-        from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set
-
-        settings = checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)
-        ids = tuple(filter(None, options.split_ids(methods)))
-        spec = EvaluationSpec(model, data, split, n, ids, options.split_ids(erasures), against, processes=processes)
-        spec = replace(spec, precision=checked_precision(precision), explanations=explanations)
-        evaluation = evaluate_data_set(spec, settings, sensitive, out, device, options.show_progress)
-        say_precision(spec.precision, evaluation.about["model"]["precisions"])
-        tables = write_evaluation(evaluation, spec.erasures, against, out)
-        typer.echo((out / "table.json").read_text(encoding="utf-8") if json_ else tables)
-
-
-def write_evaluation(evaluation: "Evaluation", erasures: tuple[str, ...], against: str, out: Path) -> str:
-    """Writes the files of the tables to `out`; returns the tables as Markdown."""
-    from explainers.evaluation.narrator_runs import evaluate_fitted_narrators
-    from explainers.report import evaluation_tables
-    from explainers.report.narrator_tables import narrator_markdown
-    from explainers.results.manifest import strict_json
-
-    rows, texts = evaluation.rows, len(evaluation.inputs)
-    evaluation_tables.write_tables(rows, evaluation.about, out)
-    sections = [
-        f"Scored by `{erasure}` on {texts} texts:\n\n{evaluation_tables.evaluation_markdown(rows, erasure)}"
-        for erasure in erasures
-    ]
-    if evaluation_tables.evidence_cells(rows, erasures[0]):
-        sections.append(f"{EVIDENCE_TITLE}\n\n{evaluation_tables.evidence_markdown(rows, erasures[0])}")
-    if against:
-        sections += [f"By `{erasure}`, {comparison_with(evaluation, against, erasure)}" for erasure in erasures]
-    narrator_rows = evaluate_fitted_narrators(evaluation.model, evaluation.inputs, options.show_progress)
-    if narrator_rows:
-        content = strict_json({"rows": narrator_rows}) + "\n"
-        (out / "narratives.json").write_text(content, encoding="utf-8")
-        sections.append(f"{NARRATIVES_TITLE}\n\n{narrator_markdown(narrator_rows)}")
-    return "\n\n".join(sections)
-
-
-def comparison_with(evaluation: "Evaluation", other: str, erasure: str) -> str:
-    """How much better every method is than `other`, the mean over texts with its paired 95 % interval."""
-    from explainers.evaluation.table import paired_difference
-    from explainers.metrics.faithfulness import METRICS
-    from explainers.report.tables import Table, TableColumn, bounds
-
-    differences = {
-        spec.name: [paired_difference(evaluation.records, spec.id, other, metric, erasure) for metric in METRICS]
-        for spec in evaluation.specs
-        if spec.id != other
-    }
-
-    def gain(place: int) -> TableColumn[str]:
-        return TableColumn(METRICS[place].name, lambda name: differences[name][place], bounds(sign="+"))
-
-    table: Table[str] = Table((TableColumn(f"better than {other} by", str), *map(gain, range(len(METRICS)))))
-    applied = (name for name, values in differences.items() if any(values))  # the others do not fit these inputs
-    return f"against `{other}`, paired by text:\n\n{table.markdown(applied)}"
+        typer.echo(evaluate_rows(row_spec(context), as_json=json_))
 
 
 def chosen(context: typer.Context, *names: str) -> bool:
@@ -225,49 +164,41 @@ def label_class(text: str) -> tuple[str, str]:
 
 
 def row_spec(context: typer.Context) -> "SetSpec":
-    """Return what was typed as the evaluation of a table's rows. Raises `ExplanationError` without a file."""
-    from explainers.evaluation.set_spec import ERASER, SetSpec
+    """Return what was typed as the evaluation of rows. Raises `ExplanationError` without data, and for options that do
+    not go together."""
+    from explainers.evaluation.set_spec import ERASER, OWN, SetSpec
 
     values: dict[str, Any] = context.params
-    if values["data"] is None:
+    if values["data"] is None and values["format_"] != OWN:
         raise ExplanationError("Name the file of the rows with --data FILE.")
-    eraser = values["format_"] == ERASER
-    unsuited = dict.fromkeys(("against", "sensitive", "erasures", "split", "explanations"), "the rows of a table")
-    if eraser:
-        unsuited = {**unsuited, **dict.fromkeys(COLUMNS, "--format eraser")}
-        del unsuited["split"]
-    for name, other in unsuited.items():
+    unsuited = {ERASER: COLUMNS, OWN: (*COLUMNS, "label_class")}.get(values["format_"], ("split",))
+    for name in unsuited:
         if chosen(context, name):
-            raise ExplanationError(f"--{name.replace('_', '-')} does not go with {other}. Omit it.")
-    spec = SetSpec(
-        values["model"],
-        str(values["data"]),
-        Columns(
-            values["column"],
-            values["pair_column"],
-            values["label_column"],
-            values["id_column"],
-            tuple(map(label_class, values["label_class"] or ())),
-            values["rationale_column"],
-            values["image_column"],
-        ),
+            raise ExplanationError(
+                f"--{name.replace('_', '-')} does not go with --format {values['format_']}. Omit it."
+            )
+    columns = Columns(
+        values["column"],
+        values["pair_column"],
+        values["label_column"],
+        values["id_column"],
+        tuple(map(label_class, values["label_class"] or ())),
+        values["rationale_column"],
+        values["image_column"],
+    )
+    split = values["split"] if values["format_"] == OWN or chosen(context, "split") else ""
+    named = ("model", "preset", "thorough", "sanity", "smooth", "shard", "processes", "engine", "address", "device")
+    settings = ("n", "unit", "erasure", "samples", "steps", "sampling", "seed")
+    return SetSpec(
+        data="" if values["data"] is None else str(values["data"]),
+        columns=columns,
         format=values["format_"],
-        split=values["split"] if eraser and chosen(context, "split") else "",
-        preset=values["preset"],
-        thorough=values["thorough"],
-        sanity=values["sanity"],
-        smooth=values["smooth"],
+        split=split,
         methods=tuple(filter(None, options.split_ids(values["methods"]))),
-        shard=values["shard"],
-        processes=values["processes"],
-        engine=values["engine"],
-        address=values["address"],
-        device=values["device"],
         precision=checked_precision(values["precision"]),
         out=str(values["out"]),
+        **{name: values[name] for name in (*named, *settings)},
     )
-    own = {name: values[name] for name in ("n", "unit", "erasure", "samples", "steps", "sampling", "seed")}
-    return replace(spec, **{name: value for name, value in own.items() if chosen(context, name)})
 
 
 def evaluate_spec(file: Path) -> str:
@@ -290,7 +221,7 @@ def evaluate_rows(spec: "SetSpec", *, as_json: bool) -> str:
     from explainers.results.manifest import strict_json
 
     manifest = run_set(spec, options.show_progress)
-    say_precision(spec.precision, manifest.get("precisions", {}))
+    options.say_precision(spec.precision, manifest.get("precisions", {}))
     if as_json:
         return strict_json(manifest)
     if spec.shard == WHOLE:
@@ -299,15 +230,6 @@ def evaluate_rows(spec: "SetSpec", *, as_json: bool) -> str:
         f"Part {spec.shard} is in {spec.out}/{manifest['file']}. When all parts are in one folder, put them together "
         "with --merge."
     )
-
-
-def say_precision(asked: str, counts: "Mapping[str, int]") -> None:
-    """Say of how many inputs the precision is not the one that was asked for."""
-    if asked != "float32" and counts.get("float32"):
-        options.show_progress(
-            f"{counts['float32']} of {sum(counts.values())} inputs were computed in float32: in {asked} other units "
-            "lead or another class is predicted."
-        )
 
 
 def merged(out: Path, *, as_json: bool) -> str:

@@ -1,7 +1,7 @@
 """Options that several commands share, and how typed text becomes values. Importing this module does not load torch."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -97,6 +97,15 @@ def downloads(*, yes: bool) -> Iterator[None]:
 
 def show_progress(line: str) -> None:
     typer.echo(line, err=True)
+
+
+def say_precision(asked: str, counts: Mapping[str, int]) -> None:
+    """Say of how many inputs the precision is not the one that was asked for."""
+    if asked != "float32" and counts.get("float32"):
+        show_progress(
+            f"{counts['float32']} of {sum(counts.values())} inputs were computed in float32: in {asked} other units "
+            "lead or another class is predicted."
+        )
 
 
 def split_ids(ids: str) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Rows of a person's own table: a text, perhaps a second one and a label, each with an id that is its own.
 
-CSV, TSV, JSON lines or Parquet; a person names the columns. A row that cannot be used is left out, and a sentence says
-in which line it stands and why; the others are kept. Without a column of ids a row's id is a checksum of its texts, so
-that it does not depend on where the row stands.
+CSV, TSV, JSON lines or Parquet, where a person names the columns, or a text per line. A row that cannot be used is left
+out, and a sentence says in which line it stands and why; the others are kept. Without a column of ids a row's id is a
+checksum of its texts, so that it does not depend on where the row stands.
 
 A file is read twice, row by row, the first time to see which ids repeat and which labels there are. Only the rows that
 are kept stay in memory, besides 8 bytes for each of the others, and about 100 for each whose id repeats.
@@ -20,13 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from explainers.datasets import tables, user_texts
+from explainers.datasets import line_files, tables, user_texts
 from explainers.datasets.cells import Rationale, label_number, listed_classes, parsed_rationale, unsure_labels
 from explainers.datasets.images.files import MOST_FILES, ImageFolder, NamedImages
-from explainers.datasets.tables import JSON_LINES, Record, Source, is_json_lines, json_lines
+from explainers.datasets.line_files import is_line_file, line_records
+from explainers.datasets.tables import Record, Source
 from explainers.errors import DataUnavailable
 
-SUFFIXES = (*tables.SUFFIXES, *JSON_LINES)  # of the files that can be given
+SUFFIXES = (*tables.SUFFIXES, *line_files.SUFFIXES)  # of the files that can be given
 SHOWN = 12  # columns that a sentence lists at most
 MOST_ROWS = 20_000_000  # of a file
 MOST_LABELS = 2_000  # different ones in a file
@@ -133,8 +134,8 @@ def _characters(row: InputRow) -> int:
 def column_names(content: bytes, name: str) -> tuple[str, ...]:
     """Return the columns of a file. Raises `DataUnavailable` if it is no table."""
     _check_suffix(name)
-    if is_json_lines(name):
-        records = (cells for _, cells in json_lines(content, name) if isinstance(cells, dict))
+    if is_line_file(name):
+        records = (cells for _, cells in line_records(content, name) if isinstance(cells, dict))
         return tuple(dict.fromkeys(column for cells in records for column in cells))
     header: list[str] = []
 
@@ -363,7 +364,7 @@ def _has_surrogates(row: dict[str, str]) -> bool:
 
 def _records(source: Source, name: str, columns: Columns) -> Iterator[Record]:
     """Yield the lines that are not empty. Raises `DataUnavailable` if a column is missing."""
-    if not is_json_lines(name):
+    if not is_line_file(name):
 
         def choose(names: Sequence[str]) -> Sequence[str]:
             _check_columns(columns, names, name)
@@ -371,9 +372,9 @@ def _records(source: Source, name: str, columns: Columns) -> Iterator[Record]:
 
         yield from tables.table_records(source, name, choose)
         return
-    _check_columns(columns, _columns_until(columns.named, json_lines(source, name)), name)
+    _check_columns(columns, _columns_until(columns.named, line_records(source, name)), name)
     missing = dict.fromkeys(columns.named, "")
-    for line, cells in json_lines(source, name):
+    for line, cells in line_records(source, name):
         yield line, {**missing, **cells} if isinstance(cells, dict) else cells
 
 

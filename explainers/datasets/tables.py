@@ -1,4 +1,4 @@
-"""Tables: those of users (CSV, TSV, Parquet, JSON lines), and gzipped ones as data sets are published.
+"""Tables: those of users (CSV, TSV, Parquet), and gzipped ones as data sets are published.
 
 CSV and TSV are split by the `csv` module: it numbers the lines, limits the length of a field, and accepts quotes inside
 a cell, all of which `pandas.read_csv` handles differently. Parquet is read by pyarrow in a process of its own
@@ -135,7 +135,6 @@ def _answer(process: "subprocess.Popen[bytes]") -> dict[str, Any]:
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = ".parquet"
-JSON_LINES = (".jsonl", ".ndjson")
 NOT_UTF8 = "{} is not UTF-8 text. Save it as UTF-8."
 SURROGATE = re.compile("[\ud800-\udfff]")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -365,34 +364,3 @@ def rows(
                 yield lines.line_num, dict(zip_longest(names, cells[: len(names)], fillvalue=""))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise DataUnavailable(f"{path.name} is not a gzip file of UTF-8 text: {error}. Fetch it again.") from error
-
-
-def is_json_lines(name: str) -> bool:
-    return Path(name).suffix.lower() in JSON_LINES
-
-
-def json_lines(source: Source, name: str) -> Iterator[Record]:
-    """Yield every object, its values as texts; null is empty."""
-    with opened(source, name) as file:
-        for line, text in enumerate(text_lines(file, name, "\n"), start=1):
-            if not text.strip():
-                continue
-            if has_surrogates(text):
-                yield line, DataUnavailable(f"Line {line:,} is not UTF-8. Save it as UTF-8.")
-                continue
-            try:
-                value = parsed_json(text)
-            except DataUnavailable as error:
-                yield line, DataUnavailable(f"Line {line:,}: {error}")
-                continue
-            if isinstance(value, dict):
-                yield line, {str(key): _cell_text(cell) for key, cell in value.items()}
-            else:
-                yield line, DataUnavailable(f"Line {line:,} is not a JSON object.")
-
-
-def _cell_text(cell: Any) -> str:
-    """Return a value as a table would hold it: lists and objects as JSON."""
-    if cell is None:
-        return ""
-    return json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else str(cell)

@@ -65,7 +65,6 @@ def run_evaluation(
             yield number + 1
 
 
-SPLITS = ("test", "validation")
 DEFAULTS = Settings(samples=SETTLED_BY, sampling=EVALUATED_SAMPLING)  # of the commands that measure data sets
 
 
@@ -86,7 +85,7 @@ class EvaluationSpec:
 
     def command(self, model: str, sensitive: int, settings: Settings) -> str:
         """What to type to repeat the evaluation. With several processes, the seconds are those of one thread."""
-        words = ["python -m explainers evaluate", f"--model {model}", f"--split {self.split}", f"--n {self.n}"]
+        words = ["python -m explainers study evaluation", f"--model {model}", f"--split {self.split}", f"--n {self.n}"]
         words.append(f"--sensitive {sensitive}")
         words += [f"--methods {','.join(self.methods)}"] if self.methods else []
         words += [f"--erasures {','.join(self.erasures)}"] if self.erasures != ERASURES else []
@@ -193,10 +192,8 @@ def split_inputs(spec: EvaluationSpec, input_names: tuple[str, ...], seed: int) 
         raise DataUnavailable(f"The file or folder {spec.data} does not exist.")
     if spec.data is not None and spec.data.is_file():
         inputs = list(user_texts.read_texts(spec.data, input_names, user_texts.logged))
-    elif (task := tasks.task_of(spec.model)) is not None:
-        if spec.split not in SPLITS:
-            raise DataUnavailable(f"Unknown split {spec.split!r}. Choose one of: {', '.join(SPLITS)}.")
-        inputs = list(getattr(task.read(spec.data), spec.split))
+    elif tasks.task_of(spec.model) is not None:
+        inputs = list(tasks.split_of(spec.model, spec.data, spec.split))
     else:
         raise DataUnavailable(f"Give a file with texts for {spec.model}: one per line, or a table.")
     random.Random(seed).shuffle(inputs)

@@ -20,7 +20,8 @@ from explainers.datasets.labelled_rows import InputRow, ReadRows, read_file
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation import eraser_rows, measurement, names, record_file, sanity_summary, set_frames, shards
 from explainers.evaluation.explain_batch import SetPlan
-from explainers.evaluation.set_spec import ERASER, WHOLE, SetSpec, offered_methods, parse_shard
+from explainers.evaluation.own_rows import own_rows
+from explainers.evaluation.set_spec import ERASER, OWN, TABLE, WHOLE, SetSpec, offered_methods, parse_shard
 from explainers.methods.registry import check_applicable, select
 from explainers.models import catalog, worker_processes
 from explainers.models.frozen_model import FrozenModel
@@ -46,7 +47,7 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     read = read_data(spec, model)
     rows = read.rows
     if read.split:
-        progress(f"Part {read.split} of {spec.name or Path(spec.data).name}, inputs: {len(rows):,}")
+        progress(f"Part {read.split} of {spec.title}, inputs: {len(rows):,}")
     plan = plan_of(spec, model, rows)
     out = Path(spec.out)
     if model.device.type == "cpu":
@@ -68,9 +69,9 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
 def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
     """Return the rows to explain. Raises `DataUnavailable` if the data cannot be used."""
     path = Path(spec.data)
-    if model.multimodal and spec.format == ERASER:
+    if model.multimodal and spec.format != TABLE:
         raise DataUnavailable(
-            f"{model.name} reads images with texts, and ERASER data sets have none. Choose a model that reads texts."
+            f"{model.name} reads images with texts, which only a table with a column of their files has. Omit --format."
         )
     if model.multimodal and not spec.columns.image:
         raise DataUnavailable(
@@ -78,9 +79,17 @@ def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
         )
     if spec.columns.image and not model.multimodal:
         raise DataUnavailable(f"{model.name} reads no images. Omit their column or choose a multimodal model.")
+    if spec.format == OWN:
+        own = path if spec.data else None
+        return own_rows(spec.model, own, spec.split, model.labels, model.input_names, spec.most, spec.seed)
     if spec.format == ERASER:
         part = eraser_rows.eraser_part(path, spec.name or path.name, spec.split)
         return part.rows(model.labels, model.input_names, spec.columns.classes, spec.most, spec.seed)
+    if path.is_dir():
+        raise DataUnavailable(
+            f"{path} is a folder. Give a table, or say with --format what is in it: own, the data of an embedded "
+            "model, or eraser, an ERASER data set."
+        )
     return read_file(path, spec.columns, model.labels, model.input_names, spec.most, spec.seed)
 
 
@@ -207,7 +216,7 @@ def _about(spec: SetSpec, read: ReadRows, plan: SetPlan) -> dict[str, Any]:
     """Return where the rows are from, and the command; without the sanity checks, which change no record."""
     spec = replace(spec, sanity=None, smooth=0)
     data = {
-        "name": spec.name or Path(spec.data).name,
+        "name": spec.title,
         "sha256": read.sha256,
         **_form(spec, read),
         "left_out": read.left_out,
@@ -218,9 +227,9 @@ def _about(spec: SetSpec, read: ReadRows, plan: SetPlan) -> dict[str, Any]:
 
 
 def _form(spec: SetSpec, read: ReadRows) -> dict[str, Any]:
-    """Return which columns of a table were read, or which part of an ERASER data set."""
+    """Return which columns of a table were read, or which part of a data set that has parts."""
     columns = {name: column for name, column in asdict(spec.columns).items() if column}
-    if spec.format != ERASER:
+    if spec.format == TABLE:
         return {"columns": columns}
     classes = {"classes": columns["classes"]} if spec.columns.classes else {}
     return {"format": spec.format, "split": read.split, **classes}

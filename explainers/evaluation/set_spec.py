@@ -34,7 +34,7 @@ from explainers.training.spec import validated
 AUTO = "auto"
 MOST_SMOOTH = 50  # noisy copies
 WHOLE = "1/1"  # the only part of a set
-TABLE, ERASER = FORMATS = ("table", "eraser")
+TABLE, OWN, ERASER = FORMATS = ("table", "own", "eraser")
 COMMAND = ("python", "-m", "explainers", "evaluate")
 SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
@@ -122,15 +122,16 @@ BRIEF_SAMPLES, BRIEF_STEPS = 300, 20  # of an evaluation that is not thorough
 @validated
 @dataclass(frozen=True)
 class SetSpec:
-    """An evaluation of the rows of the table `data`. Without `methods` those of the preset run; `n`, `samples`, `steps`
-    and `sanity` of None are the preset's. `name` is that of the file that a person gave, where `data` is a copy of it.
-    A `thorough` one explains every input as the Compare page does, any other in `brief_run`."""
+    """An evaluation of the rows of the table `data`, or of what `format` says. Without `methods` those of the preset
+    run; `n`, `samples`, `steps` and `sanity` of None are the preset's. `name` is that of the file that a person gave,
+    where `data` is a copy of it. A `thorough` one explains every input as the Compare page does, any other in
+    `brief_run`."""
 
     model: str
     data: str
     columns: Columns = field(default_factory=Columns)
     format: str = TABLE
-    split: str = ""  # of an ERASER data set; empty: test, or the first one
+    split: str = ""  # of the model's own data, or of an ERASER data set: empty is test, or the first one
     name: str = ""
     preset: str = FULL.id
     methods: tuple[str, ...] = ()
@@ -151,6 +152,11 @@ class SetSpec:
     device: str = AUTO
     precision: str = "float32"
     out: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return the name of the data; that of the model where it needs none."""
+        return self.name or Path(self.data).name or self.model
 
     @property
     def chosen_preset(self) -> SetPreset:
@@ -230,11 +236,11 @@ class SetSpec:
         columns = {"--column": self.columns.text, "--pair-column": self.columns.pair}
         columns |= {"--label-column": self.columns.label, "--id-column": self.columns.id}
         columns |= {"--rationale-column": self.columns.rationale, "--image-column": self.columns.image}
-        if self.format == ERASER:
+        if self.format != TABLE:
             columns = {"--format": self.format, "--split": self.split}
         settings, default = self.settings.as_dict(), self.default_settings.as_dict()
         default["erasure"] = "" if self.erasure else settings["erasure"]  # without one it is that of the model
-        words = ["--model", self.model, "--data", self.name or Path(self.data).name]
+        words = ["--model", self.model, *(["--data", self.name or Path(self.data).name] if self.data else [])]
         words += [word for flag, column in columns.items() if column for word in (flag, column)]
         words += [word for pair in self.columns.classes for word in ("--label-class", "=".join(pair))]
         words += ["--preset", self.preset, *(["--thorough"] if self.thorough else [])]

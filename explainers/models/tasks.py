@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from explainers.datasets.entailment import NO_RULES, ReasonChecker, ReasonTruth, TopicChecker
 from explainers.datasets.example import Example, Splits
-from explainers.errors import ModelUnavailable
+from explainers.errors import DataUnavailable, ModelUnavailable
 from explainers.models.bundle_cards import (
     architecture_module,
     architectures_with,
@@ -17,6 +17,7 @@ from explainers.models.bundle_cards import (
 )
 from explainers.models.inputs.requirements import SINGLE_TEXT
 
+UNSEEN = ("test", "validation")  # parts of the data on which an embedded model was not trained
 RecipeType = TypeVar("RecipeType")
 
 
@@ -96,6 +97,20 @@ def make_bundle(name: str, options: TrainingOptions) -> dict[str, Any]:
 def task_of(model: str) -> Task | None:
     """The task of an embedded model, for a changed copy that of the model it was made from; None for other models."""
     return TASKS.get(model) or TASKS.get(stands_on(model))
+
+
+def split_of(model: str, data: Path | None, split: str) -> tuple[Example, ...]:
+    """Return a part of the data of an embedded model, or of a changed copy of one.
+
+    Raises `DataUnavailable` for models without, for other parts than those of `UNSEEN`, and for data that cannot be
+    read.
+    """
+    task = task_of(model)
+    if task is None:
+        raise DataUnavailable(f"{model} is no embedded model, so it has no data of its own. Give a table of texts.")
+    if split not in UNSEEN:
+        raise DataUnavailable(f"Unknown split {split!r}. Choose one of: {', '.join(UNSEEN)}.")
+    return tuple(getattr(task.read(data), split))
 
 
 def generated_example(name: str) -> Example:

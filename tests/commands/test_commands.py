@@ -187,7 +187,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path, hub_fold
     texts.write_text("\n".join(f"the film was {word} {number}" for word in ("good", "bad") for number in range(10)))
     taken.write_text("a file")
     options = ("--model", str(hub_folder), "--data", str(texts), "--methods", "occlusion", "--n", "3")
-    result = ran("evaluate", *options, "--sensitive", "0", "--out", str(taken / "below"))
+    result = ran("study", "evaluation", *options, "--sensitive", "0", "--out", str(taken / "below"))
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.splitlines()[-1] == f"{taken / 'below'} cannot be used: Not a directory. Choose another place."
 
@@ -210,8 +210,8 @@ def test_a_fit_that_is_impossible_is_one_sentence(arguments: tuple[str, ...], se
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("evaluate", "--n", "-1"), "--n must be 0 (all texts) or more, not -1."),
-        (("evaluate", "--sensitive", "-1"), "should be greater than or equal to 0"),
+        (("study", "evaluation", "--n", "-1"), "--n must be 0 (all texts) or more, not -1."),
+        (("study", "evaluation", "--sensitive", "-1"), "should be greater than or equal to 0"),
         (("study", "narratives", "--n", "-1"), "should be greater than or equal to 0"),
         (("study", "tune", "--trials", "0"), "should be greater than or equal to 1"),
     ],
@@ -237,7 +237,8 @@ def test_a_method_that_cannot_be_evaluated_is_refused(
 ) -> None:
     monkeypatch.setattr(data_set.catalog, "load", lambda *_names, **_rest: bert)
     (tmp_path / "texts.txt").write_text("".join(f"the good film {number}\n" for number in range(20)))
-    result = ran("evaluate", "--data", str(tmp_path / "texts.txt"), "--methods", methods, "--out", str(tmp_path))
+    options = ("--data", str(tmp_path / "texts.txt"), "--methods", methods, "--out", str(tmp_path))
+    result = ran("study", "evaluation", *options)
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert "needs a pair of texts" in result.stderr or "a variant 'nope'" in result.stderr

@@ -211,21 +211,22 @@ def html_numbers(name: str, given: dict[str, Any]) -> list[str]:
     return re.findall(r"(?<![\w.#-])[-−+]?\d+\.\d+(?![\w%.])", html)
 
 
-def command(name: str, *words: str) -> str:
+def command(*words: str) -> str:
     """What `python -m explainers` prints."""
     printed = io.StringIO()
-    line = [name, *words, "--samples", "20", "--steps", "4", "--device", "cpu"]
+    line = [*words, "--samples", "20", "--steps", "4", "--device", "cpu"]
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         app(line)
     return printed.getvalue()
 
 
 def evaluation() -> Tree:
-    """The files that `evaluate` writes about the texts of texts.csv, some columns and rows per method and erasure."""
+    """The files that `study evaluation` writes about the texts of texts.csv, some columns and rows per method and
+    erasure."""
     with tempfile.TemporaryDirectory() as folder:
         flags = {"data": str(HERE / "texts.csv"), "n": "6", "methods": ",".join(EVALUATED), "out": folder}
         flags |= {"erasures": "mask,zero", "sensitive": "2"}
-        command("evaluate", *(word for name, value in flags.items() for word in (f"--{name}", value)))
+        command("study", "evaluation", *(word for name, value in flags.items() for word in (f"--{name}", value)))
         names = ("table.json", "table.csv", "texts.jsonl")
         files = {name: (Path(folder) / name).read_text(encoding="utf-8") for name in names}
     result = json.loads(files["table.json"])

@@ -190,7 +190,7 @@ def test_bad_lines_of_json_are_named_too() -> None:
         ("a.csv", b"text,x\n,1\n", Columns(), r"No row of a\.csv can be used\. Line 2 has no text\."),
         ("a.csv", "text,x\n\u200b\x01,1\n".encode(), Columns(), r"No row of a\.csv can be used\. Line 2 has no text\."),
         ("a.csv", "text\ngood".encode("utf-16"), Columns(), r"a\.csv is not UTF-8 text\."),
-        ("a.xlsx", b"", Columns(), r"Give a \.csv, \.tsv, \.parquet, \.jsonl or \.ndjson file\."),
+        ("a.xlsx", b"", Columns(), r"Give a \.csv, \.tsv, \.parquet, \.jsonl, \.ndjson or \.txt file\."),
         ("a.csv", b"text,b\na,b\n", Columns(pair="b"), r"The model reads single texts\."),
     ],
 )

@@ -88,7 +88,7 @@ def test_of_a_models_own_data_a_split_is_taken(monkeypatch: pytest.MonkeyPatch) 
 
 
 def ran(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ("evaluate", *arguments))
+    return CliRunner().invoke(app, ("study", "evaluation", *arguments))
 
 
 def test_the_precision_of_every_input_is_counted_and_told(

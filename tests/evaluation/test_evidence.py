@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from explainers.commands.evaluate import EVIDENCE_TITLE, write_evaluation
 from explainers.datasets.example import Evidence, Example, InputImage
 from explainers.errors import ExplanationError
 from explainers.evaluation import data_set
@@ -20,6 +19,7 @@ from explainers.metrics.faithfulness import METRICS
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.evaluation_tables import EVIDENCE, evidence_cells, evidence_markdown, row_name
 from explainers.results.decision import Settings
+from explainers.studies.commands.evaluation import EVIDENCE_TITLE, write_evaluation
 
 LAST = Evidence(words=((8, 14),))
 TEXTS = (

@@ -206,20 +206,12 @@ def test_the_commands_share_a_folder(tmp_path: Path, hub_folder: Path, monkeypat
     result = runner.invoke(app, ["study", "explain-set", *common, "--out", folder])
     assert (result.exit_code, result.stdout.strip()) == (0, f"40 explanations in {folder}, of which 40 are new.")
     computed = counting(monkeypatch)
-    for command in (["study", "consistency"], ["study", "published-metrics"], ["evaluate", "--sensitive", "0"]):
-        out = str(tmp_path / command[-1])
-        result = runner.invoke(app, [*command, *common, "--explanations", folder, "--out", out])
+    for command in (["consistency"], ["published-metrics"], ["evaluation", "--sensitive", "0"]):
+        out = str(tmp_path / command[0])
+        result = runner.invoke(app, ["study", *command, *common, "--explanations", folder, "--out", out])
         assert result.exit_code == 0, result.output
         assert f"40 explanations in {folder}, of which 0 are new." in result.stderr
     assert computed == []
-
-
-def test_rows_of_a_table_are_stored_elsewhere(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("text\ngood\n")
-    asked = ["evaluate", "--data", str(tmp_path / "rows.csv"), "--column", "text", "--explanations", str(tmp_path)]
-    result = CliRunner().invoke(app, asked)
-    assert result.exit_code == 2
-    assert "--explanations does not go with the rows of a table. Omit it." in result.output
 
 
 def test_a_pool_of_answers_does_not_change_what_is_stored(bert: FrozenModel, tmp_path: Path) -> None:

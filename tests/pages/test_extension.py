@@ -187,7 +187,7 @@ def test_both_appear_on_the_command_line(bert: FrozenModel, monkeypatch: pytest.
     texts = tmp_path / "texts.txt"
     texts.write_text("".join(f"the good film {number}\n" for number in range(20)), encoding="utf-8")
     options = ("--model", "small", "--data", str(texts), "--n", "3", "--methods", "first_word,occlusion")
-    result = run(app, ["evaluate", *options, "--sensitive", "0", "--out", str(tmp_path / "out"), "--json"])
+    result = run(app, ["study", "evaluation", *options, "--sensitive", "0", "--out", str(tmp_path / "out"), "--json"])
     assert result.exit_code == 0, result.output
     rows = [row for row in json.loads(result.stdout)["rows"] if row["method"] == "first_word"]
     assert rows

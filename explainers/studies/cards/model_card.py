@@ -277,7 +277,7 @@ def _simulatability(path: Path) -> Iterator[str]:
 def _faithfulness(path: Path) -> Iterator[str]:
     if not path.is_file():
         yield "No evaluation of this model is stored here. This command measures one:"
-        yield command_block(f"python -m explainers evaluate --model {path.parent.name} --data DATA")
+        yield command_block(f"python -m explainers study evaluation --model {path.parent.name} --data DATA")
         return
     table = json.loads(path.read_text(encoding="utf-8"))
     rows, data = table["rows"], table["data"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import typer
 
 from explainers.studies.cards.command import cards_command
-from explainers.studies.commands import data_sets, methods, models, narratives
+from explainers.studies.commands import data_sets, evaluation, methods, models, narratives
 from explainers.studies.completion.command import completion_command, completion_train_command
 from explainers.studies.long_texts import long_texts_command
 from explainers.studies.set_cost import set_cost_command
@@ -20,6 +20,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "cards": cards_command,
     "consistency": data_sets.consistency_command,
     "equal-calls": methods.equal_calls_command,
+    "evaluation": evaluation.evaluation_command,
     "explain-set": data_sets.explain_set_command,
     "identifiability": methods.identifiability_command,
     "long-texts": long_texts_command,

@@ -33,7 +33,7 @@ def explain_set_command(
     device: options.DeviceName = "auto",
     yes: options.Yes = False,
 ) -> None:
-    """Explain a data set once, for `evaluate`, consistency, simulatability and published-metrics, which measure it."""
+    """Explain a data set once, for evaluation, consistency, simulatability and published-metrics, which measure it."""
     with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
         from explainers.evaluation.explanation_store import explain_set, saying_how_many_are_new

@@ -3,9 +3,9 @@
     draw    pairs that no other measurement has used, their sentences shuffled and unnamed, and the key apart from them
     table   shares of grammatical, true, supporting and informative reasons by writer, from the marks of all readers
 
-The pairs are the last ones of the order from which `evaluate`, `narratives` and the like take the first: the test part,
-shuffled by a seed, of which at most `RESERVED` have been used by any command whose results are stored. A sentence is
-marked with yes, no or ? in four columns; the guide for readers stands in assets/docs/readings.md.
+The pairs are the last ones of the order from which the other studies take the first: the test part, shuffled by a seed,
+of which at most `RESERVED` have been used by any command whose results are stored. A sentence is marked with yes, no or
+? in four columns; the guide for readers stands in assets/docs/readings.md.
 """
 
 import csv
