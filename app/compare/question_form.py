@@ -82,7 +82,7 @@ def _question(pool: model_pool.ModelPool, state: CompareState, line: Container) 
     first = line.container(width=WIDTHS[0], key="place of model")  # wider where there is room: page.css
     second, third, fourth = (line.container(width=width) for width in WIDTHS[1:])
     with first:
-        model = models.model_box(state)
+        model = models.model_box(state, fetched=True)
     info = models.model_info(pool, model)
     state.model_chosen(multimodal=info.multimodal)
     with second:

@@ -75,7 +75,11 @@ def show(engine: Engine, run: Run, drawing: drawing_options.DrawingOptions) -> b
 def _model_box(engine: Engine, run: Run) -> str:
     """Draw the box for the second model, and return its name; empty for none."""
     state, first = compare_state(), run.request.model
-    others = [name for name in offered_models(state.controls.beside) if name != first and _fits(engine, run, name)]
+    others = [
+        name
+        for name in offered_models(state.controls.beside, fetched=True)
+        if name != first and _fits(engine, run, name)
+    ]
     chosen = [] if state.controls.beside in ("", *others) else [state.controls.beside]
     options = ["", *others, *chosen]
     st.selectbox(

@@ -269,7 +269,7 @@ def _status(engine: Engine, run: Run) -> None:
             fetch = session.download
             st.button(f"Download {run.download}", on_click=fetch, args=(engine, run), key="again", type="primary")
         elif status == "failed" and run.lacks_smollm2:
-            st.caption("Nothing was computed yet. It begins when the language model is here.")
+            st.caption("The comparison starts when SmolLM2 is downloaded.")
         elif status == "failed":
             st.caption("Nothing was computed.")
             st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")

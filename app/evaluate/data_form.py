@@ -18,6 +18,7 @@ from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets import cells, labelled_rows, tables
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.files import ZippedTable, zipped_table
+from explainers.datasets.line_files import is_text_file
 from explainers.errors import DataUnavailable
 from explainers.evaluation import eraser_rows, set_spec
 from explainers.report.wording import counted, one_line
@@ -85,7 +86,7 @@ def guessed(kind: str, columns: Sequence[str]) -> str:
 
 def _from_file(info: ModelInfo) -> SubmittedData:
     file = st.file_uploader(
-        "A table with a row per text, or an ERASER data set",
+        "A table with a row per text, a .txt file with a text per line, or an ERASER data set",
         type=[
             suffix.removeprefix(".").removeprefix("tar.") for suffix in (*labelled_rows.SUFFIXES, *archives.SUFFIXES)
         ],
@@ -112,6 +113,8 @@ def _from_file(info: ModelInfo) -> SubmittedData:
             raise DataUnavailable(NO_DOCUMENTS)
     except DataUnavailable as error:
         return SubmittedData(problem=str(error), name=file.name)
+    if is_text_file(file.name):
+        return _parsed(file.name, content, labelled_rows.Columns(), info)
     columns = _column_boxes(present, info)
     _named_by_a_text(columns, file.name)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
@@ -274,7 +277,7 @@ def _unknown(content: bytes, name: str, column: str, labels: tuple[str, ...]) ->
 
 @lru_cache(maxsize=2)
 def _zipped(content: bytes, name: str) -> ZippedTable:
-    return zipped_table(content, name, labelled_rows.SUFFIXES)
+    return zipped_table(content, name, labelled_rows.TABLES)
 
 
 @lru_cache(maxsize=2)

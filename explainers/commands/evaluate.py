@@ -14,28 +14,29 @@ from explainers.results.decision import DEFAULT_SAMPLING
 if TYPE_CHECKING:
     from explainers.evaluation.set_spec import SetSpec
 
-TABLE, PRESETS = "Rows of a table", "the preset's"
+PANEL, RUN_PANEL = "Rows of a table", "How it runs"
+FROM_PRESET = "the preset's"
 COLUMNS = ("column", "pair_column", "label_column", "id_column", "rationale_column", "image_column")
 
 
 def evaluate_command(
     context: typer.Context,
     model: options.ModelName = "sst2",
-    data: Annotated[
-        Path | None, typer.Option(help="A table with a row per text, or what --format says; its rows are explained.")
-    ] = None,
+    data: Annotated[Path | None, typer.Option(help="A table with a row per text, or what --format says.")] = None,
     format_: Annotated[
         str,
         typer.Option(
             "--format",
-            help="table; own: the data of an embedded model, the folder that it was trained from, of which --split is "
-            "explained; eraser: an ERASER data set, its folder or an archive, and --split a part of it.",
+            help="table, or a text per line in a .txt file; own: a part (--split) of an embedded model's data, --data "
+            "is the folder with them; eraser: a part of an ERASER data set, its folder or an archive.",
         ),
     ] = "table",
-    split: Annotated[str, typer.Option(help="With --format own test or validation, with eraser its part.")] = "test",
+    split: Annotated[
+        str, typer.Option(help="Part of the data: of own test or validation, of eraser by default test, or the first.")
+    ] = "test",
     n: Annotated[
         int | None,
-        typer.Option(help="Number of rows, taken by seed and ids; 0 takes all.", show_default=PRESETS),
+        typer.Option(help="Number of rows, chosen at random by seed and id; 0 takes all.", show_default=FROM_PRESET),
     ] = None,
     preset: Annotated[str, typer.Option(help="quick or full.")] = "full",
     methods: Annotated[str, typer.Option(help="Method ids, separated by commas; by default those of the preset.")] = "",
@@ -49,10 +50,10 @@ def evaluate_command(
     unit: options.UnitName = "word",
     samples: Annotated[
         int | None,
-        typer.Option(help="Samples of LIME and KernelSHAP; 0: until the result has settled.", show_default=PRESETS),
+        typer.Option(help="Samples of LIME and KernelSHAP; 0: until the result has settled.", show_default=FROM_PRESET),
     ] = None,
     sampling: options.SamplingName = DEFAULT_SAMPLING,
-    steps: Annotated[int | None, typer.Option(help="Steps of integrated gradients.", show_default=PRESETS)] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of integrated gradients.", show_default=FROM_PRESET)] = None,
     seed: options.Seed = 0,
     processes: Annotated[int, typer.Option(help="Processes of one thread each, which share the texts.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the results; an interrupted evaluation continues.")] = Path(
@@ -63,34 +64,34 @@ def evaluate_command(
     yes: options.Yes = False,
     json_: options.AsJson = False,
     column: Annotated[
-        str, typer.Option(help="Column of the texts in a .csv, .tsv, .jsonl or .parquet file.", rich_help_panel=TABLE)
+        str, typer.Option(help="Column of the texts in a .csv, .tsv, .jsonl or .parquet file.", rich_help_panel=PANEL)
     ] = "text",
-    pair_column: Annotated[str, typer.Option(help="Column of the second texts.", rich_help_panel=TABLE)] = "",
+    pair_column: Annotated[str, typer.Option(help="Column of the second texts.", rich_help_panel=PANEL)] = "",
     label_column: Annotated[
-        str, typer.Option(help="Column of the right classes, names or numbers.", rich_help_panel=TABLE)
+        str, typer.Option(help="Column of the right classes, names or numbers.", rich_help_panel=PANEL)
     ] = "",
     id_column: Annotated[
-        str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=TABLE)
+        str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=PANEL)
     ] = "",
     rationale_column: Annotated[
         str,
         typer.Option(
             help="Column of what people marked, such as [[0, 4], [9, 12]]: how far the methods agree with them.",
-            rich_help_panel=TABLE,
+            rich_help_panel=PANEL,
         ),
     ] = "",
     image_column: Annotated[
         str,
         typer.Option(
             help="Column of the images, for multimodal models: files in the folder of the table or below it.",
-            rich_help_panel=TABLE,
+            rich_help_panel=PANEL,
         ),
     ] = "",
     label_class: Annotated[
         list[str] | None,
         typer.Option(
             help="A label of the table that the model calls otherwise, as pos=positive; once for each.",
-            rich_help_panel=TABLE,
+            rich_help_panel=PANEL,
         ),
     ] = None,
     thorough: Annotated[
@@ -99,7 +100,7 @@ def evaluate_command(
             "--thorough",
             help="Explain every input as the Compare page does, with samples until they settle; takes two to "
             "three times as long, and the means over the set hardly differ.",
-            rich_help_panel=TABLE,
+            rich_help_panel=RUN_PANEL,
         ),
     ] = False,
     sanity: Annotated[
@@ -108,7 +109,7 @@ def evaluate_command(
             min=0,
             help="Inputs on which the methods' sanity is checked: random weights, another seed, another class, a "
             "planted word, the reversed order. By default none in quick, 10 in full.",
-            rich_help_panel=TABLE,
+            rich_help_panel=RUN_PANEL,
         ),
     ] = None,
     smooth: Annotated[
@@ -116,31 +117,33 @@ def evaluate_command(
         typer.Option(
             min=0,
             help="Average the explanations of random weights over so many noisy copies; takes as many times as long.",
-            rich_help_panel=TABLE,
+            rich_help_panel=RUN_PANEL,
         ),
     ] = 0,
     engine: Annotated[
         str,
-        typer.Option(help="local, or ray: --processes actors of a cluster explain the rows.", rich_help_panel=TABLE),
+        typer.Option(
+            help="local, or ray: --processes actors of a cluster explain the rows.", rich_help_panel=RUN_PANEL
+        ),
     ] = "local",
     address: Annotated[
         str,
         typer.Option(
             help="A Ray cluster: HOST:PORT, or auto for that of this machine; by default one is started here.",
-            rich_help_panel=TABLE,
+            rich_help_panel=RUN_PANEL,
         ),
     ] = "",
     shard: Annotated[
-        str, typer.Option(help="Explain part i of n, as i/n: on several machines.", rich_help_panel=TABLE)
+        str, typer.Option(help="Explain part i of n, as i/n: on several machines.", rich_help_panel=RUN_PANEL)
     ] = "1/1",
     merge: Annotated[
-        Path | None, typer.Option(help="Put the parts in this folder together.", rich_help_panel=TABLE)
+        Path | None, typer.Option(help="Put the parts in this folder together.", rich_help_panel=RUN_PANEL)
     ] = None,
     file: Annotated[
         Path | None, typer.Option("--spec", help="All of this as JSON, as the Evaluate page writes it.")
     ] = None,
 ) -> None:
-    """Explain the rows of a table with every method: which explains the model best, and what it looks at."""
+    """Explain every row of a data set with every method: which suits the model, and what the model looks at."""
     with options.user_errors(), options.downloads(yes=yes or file is not None):  # a job cannot be asked
         if merge is not None:
             return typer.echo(merged(merge, as_json=json_))
@@ -149,10 +152,10 @@ def evaluate_command(
         typer.echo(evaluate_rows(row_spec(context), as_json=json_))
 
 
-def chosen(context: typer.Context, *names: str) -> bool:
-    """Return whether one of these options was given."""
-    sources = [context.get_parameter_source(name) for name in names]
-    return any(source is not None and source.name == "COMMANDLINE" for source in sources)
+def is_typed(context: typer.Context, name: str) -> bool:
+    """Return whether the option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def label_class(text: str) -> tuple[str, str]:
@@ -164,40 +167,47 @@ def label_class(text: str) -> tuple[str, str]:
 
 
 def row_spec(context: typer.Context) -> "SetSpec":
-    """Return what was typed as the evaluation of rows. Raises `ExplanationError` without data, and for options that do
-    not go together."""
+    """Return what was typed as the evaluation of rows. Raises `ExplanationError` for columns of what is no table."""
     from explainers.evaluation.set_spec import ERASER, OWN, SetSpec
 
     values: dict[str, Any] = context.params
-    if values["data"] is None and values["format_"] != OWN:
-        raise ExplanationError("Name the file of the rows with --data FILE.")
-    unsuited = {ERASER: COLUMNS, OWN: (*COLUMNS, "label_class")}.get(values["format_"], ("split",))
-    for name in unsuited:
-        if chosen(context, name):
-            raise ExplanationError(
-                f"--{name.replace('_', '-')} does not go with --format {values['format_']}. Omit it."
-            )
-    columns = Columns(
-        values["column"],
-        values["pair_column"],
-        values["label_column"],
-        values["id_column"],
-        tuple(map(label_class, values["label_class"] or ())),
-        values["rationale_column"],
-        values["image_column"],
-    )
-    split = values["split"] if values["format_"] == OWN or chosen(context, "split") else ""
-    named = ("model", "preset", "thorough", "sanity", "smooth", "shard", "processes", "engine", "address", "device")
-    settings = ("n", "unit", "erasure", "samples", "steps", "sampling", "seed")
+    for name in COLUMNS:
+        if values["format_"] in (OWN, ERASER) and is_typed(context, name):
+            option = name.replace("_", "-")
+            raise ExplanationError(f"--{option} does not go with --format {values['format_']}. Omit it.")
     return SetSpec(
+        model=values["model"],
         data="" if values["data"] is None else str(values["data"]),
-        columns=columns,
+        columns=Columns(
+            values["column"],
+            values["pair_column"],
+            values["label_column"],
+            values["id_column"],
+            tuple(map(label_class, values["label_class"] or ())),
+            values["rationale_column"],
+            values["image_column"],
+        ),
         format=values["format_"],
-        split=split,
+        split=values["split"] if is_typed(context, "split") or values["format_"] == OWN else "",
+        preset=values["preset"],
         methods=tuple(filter(None, options.split_ids(values["methods"]))),
+        n=values["n"],
+        unit=values["unit"],
+        erasure=values["erasure"],
+        samples=values["samples"],
+        steps=values["steps"],
+        sampling=values["sampling"],
+        seed=values["seed"],
+        thorough=values["thorough"],
+        sanity=values["sanity"],
+        smooth=values["smooth"],
+        shard=values["shard"],
+        processes=values["processes"],
+        engine=values["engine"],
+        address=values["address"],
+        device=values["device"],
         precision=checked_precision(values["precision"]),
         out=str(values["out"]),
-        **{name: values[name] for name in (*named, *settings)},
     )
 
 

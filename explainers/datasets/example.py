@@ -216,6 +216,9 @@ class Example:
         return (self.text,) if self.pair is None else (self.text, self.pair)
 
 
+UNSEEN = ("test", "validation")  # parts on which no model is trained
+
+
 @dataclass(frozen=True)
 class Splits:
     """Disjoint parts. `warm_up` are labelled texts of another source, `explainer` texts whose labels are not used."""

@@ -23,11 +23,12 @@ import numpy as np
 from explainers.datasets import line_files, tables, user_texts
 from explainers.datasets.cells import Rationale, label_number, listed_classes, parsed_rationale, unsure_labels
 from explainers.datasets.images.files import MOST_FILES, ImageFolder, NamedImages
-from explainers.datasets.line_files import is_line_file, line_records
+from explainers.datasets.line_files import is_line_file, is_text_file, line_records
 from explainers.datasets.tables import Record, Source
 from explainers.errors import DataUnavailable
 
-SUFFIXES = (*tables.SUFFIXES, *line_files.SUFFIXES)  # of the files that can be given
+TABLES = (*tables.SUFFIXES, *line_files.JSON_LINES)
+SUFFIXES = (*TABLES, line_files.TEXTS)  # of the files that can be given
 SHOWN = 12  # columns that a sentence lists at most
 MOST_ROWS = 20_000_000  # of a file
 MOST_LABELS = 2_000  # different ones in a file
@@ -188,7 +189,7 @@ def rows_of(
     images: NamedImages | None = None,
 ) -> ReadRows:
     """`read_rows` of records that can be read several times."""
-    _check_model(columns, labels, input_names)
+    _check_model(name, columns, labels, input_names)
     repeated, unsure = _surveyed(records(), name, columns, labels)
     kept = SampledRows(name, most, seed)
     problems: list[str] = []
@@ -208,7 +209,7 @@ def rows_of(
     return ReadRows(kept.in_order(), tuple(problems), sha256, kept.added, left_out)
 
 
-def _check_model(columns: Columns, labels: Sequence[str], input_names: Sequence[str]) -> None:
+def _check_model(name: str, columns: Columns, labels: Sequence[str], input_names: Sequence[str]) -> None:
     """Raises `DataUnavailable` for columns that do not suit the model."""
     if columns.classes and not columns.label:
         raise DataUnavailable("Classes are given to labels. Name the column of the labels.")
@@ -216,9 +217,8 @@ def _check_model(columns: Columns, labels: Sequence[str], input_names: Sequence[
         if called not in labels:
             raise DataUnavailable(f"{label!r} cannot be the class {called!r}: there are {listed_classes(labels)}.")
     if len(input_names) == 2 and not columns.pair:
-        raise DataUnavailable(
-            f"The model reads pairs, {' and '.join(input_names)}. Name the column of the second text."
-        )
+        step = "Give a table." if is_text_file(name) else "Name the column of the second text."
+        raise DataUnavailable(f"The model reads pairs, {' and '.join(input_names)}. {step}")
     if len(input_names) == 1 and columns.pair:
         raise DataUnavailable("The model reads single texts. Omit the column of the second text.")
 

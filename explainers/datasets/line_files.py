@@ -1,4 +1,4 @@
-"""Files with a row in each line: JSON lines, or a text, read one by one of a file that memory need not hold."""
+"""Files with a row per line, JSON lines or texts, read without holding the file in memory."""
 
 import json
 from collections.abc import Iterator
@@ -9,18 +9,22 @@ from explainers.datasets.tables import Record, Source, has_surrogates, opened, p
 from explainers.errors import DataUnavailable
 
 TEXTS = ".txt"
-SUFFIXES = (".jsonl", ".ndjson", TEXTS)
+JSON_LINES = (".jsonl", ".ndjson")
 TEXT_COLUMN = "text"
 
 
 def is_line_file(name: str) -> bool:
-    return Path(name).suffix.lower() in SUFFIXES
+    return Path(name).suffix.lower() in (*JSON_LINES, TEXTS)
+
+
+def is_text_file(name: str) -> bool:
+    return Path(name).suffix.lower() == TEXTS
 
 
 def line_records(source: Source, name: str) -> Iterator[Record]:
     """Yield the lines that are not empty: of JSON lines every object, its values as texts and null as "", of other
     files the text in the column "text"."""
-    of_texts = Path(name).suffix.lower() == TEXTS
+    of_texts = is_text_file(name)
     with opened(source, name) as file:
         for line, text in enumerate(text_lines(file, name, "\n"), start=1):
             if not text.strip():

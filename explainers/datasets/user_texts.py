@@ -15,13 +15,14 @@ from pathlib import Path
 
 from explainers.datasets import tables
 from explainers.datasets.example import Example
+from explainers.datasets.line_files import TEXTS
 from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
 
 log = logging.getLogger(__name__)
 
 FEWEST, MOST, LONGEST = 20, 20_000, 10_000
-SUFFIXES = (".txt", *tables.SUFFIXES)  # of the files that can be given
+SUFFIXES = (TEXTS, *tables.SUFFIXES)  # of the files that can be given
 BadRow = Callable[[DataUnavailable], object]
 PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # columns of a table
 PAIR_SETS = ASSETS / "pairs"

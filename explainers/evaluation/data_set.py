@@ -192,10 +192,8 @@ def split_inputs(spec: EvaluationSpec, input_names: tuple[str, ...], seed: int) 
         raise DataUnavailable(f"The file or folder {spec.data} does not exist.")
     if spec.data is not None and spec.data.is_file():
         inputs = list(user_texts.read_texts(spec.data, input_names, user_texts.logged))
-    elif tasks.task_of(spec.model) is not None:
-        inputs = list(tasks.split_of(spec.model, spec.data, spec.split))
     else:
-        raise DataUnavailable(f"Give a file with texts for {spec.model}: one per line, or a table.")
+        inputs = list(tasks.split_of(spec.model, spec.data, spec.split))
     random.Random(seed).shuffle(inputs)
     return tuple(inputs[: spec.n] if spec.n > 0 else inputs)
 

@@ -1,4 +1,4 @@
-"""A part of the data on which an embedded model was trained, as rows; a part that it has not seen."""
+"""The test or validation part of an embedded model's data, as rows."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from explainers.datasets import labelled_rows
 from explainers.datasets.example import Example
 from explainers.models import tasks
 
-PAIR, LABEL, MARKED = "text_pair", "label", "rationale"
+PAIR, LABEL = "text_pair", "label"
 
 
 def own_rows(
@@ -23,7 +23,7 @@ def own_rows(
     records = [
         (number, _cells(example, labels)) for number, example in enumerate(tasks.split_of(model, data, split), 1)
     ]
-    columns = labelled_rows.Columns("text", PAIR if len(input_names) == 2 else "", LABEL, "", (), MARKED)
+    columns = labelled_rows.Columns("text", PAIR if len(input_names) == 2 else "", LABEL)
     digest = hashlib.sha256(json.dumps([cells for _, cells in records], sort_keys=True).encode()).hexdigest()
     name = f"the {split} part of {model}"
     read = labelled_rows.rows_of(lambda: records, name, digest, columns, labels, input_names, most, seed)
@@ -31,10 +31,8 @@ def own_rows(
 
 
 def _cells(example: Example, labels: Sequence[str]) -> dict[str, str]:
-    marked = [list(span) for span in example.evidence.words] if example.evidence is not None else []
     return {
         "text": example.text,
         PAIR: example.pair or "",
         LABEL: "" if example.label is None else labels[example.label],
-        MARKED: json.dumps(marked) if marked else "",
     }

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import torch
 
+from explainers.datasets.example import UNSEEN
 from explainers.datasets.labelled_rows import InputRow, ReadRows, read_file
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation import eraser_rows, measurement, names, record_file, sanity_summary, set_frames, shards
@@ -71,7 +72,8 @@ def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
     path = Path(spec.data)
     if model.multimodal and spec.format != TABLE:
         raise DataUnavailable(
-            f"{model.name} reads images with texts, which only a table with a column of their files has. Omit --format."
+            f"{model.name} reads images with texts. Give a table with --data and the column of the images with "
+            "--image-column."
         )
     if model.multimodal and not spec.columns.image:
         raise DataUnavailable(
@@ -81,7 +83,7 @@ def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
         raise DataUnavailable(f"{model.name} reads no images. Omit their column or choose a multimodal model.")
     if spec.format == OWN:
         own = path if spec.data else None
-        return own_rows(spec.model, own, spec.split, model.labels, model.input_names, spec.most, spec.seed)
+        return own_rows(spec.model, own, spec.split or UNSEEN[0], model.labels, model.input_names, spec.most, spec.seed)
     if spec.format == ERASER:
         part = eraser_rows.eraser_part(path, spec.name or path.name, spec.split)
         return part.rows(model.labels, model.input_names, spec.columns.classes, spec.most, spec.seed)

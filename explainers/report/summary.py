@@ -83,7 +83,7 @@ def first_choice(attribution: Attribution) -> int | None:
 
 
 def _methods(comparison: "Comparison") -> list["MethodResult"]:
-    """Those that the answer compares and that explain what is asked for; no controls."""
+    """Return the results that the answer compares and that explain what is asked for, without controls."""
     target, predicted = comparison.decision.target, comparison.predicted
     return [
         result

@@ -47,7 +47,7 @@ EARLY_WAYS = (Way("sentence", 5.0), Way("sentence", 20.0))
 
 def long_texts_command(
     model: ModelName = "sst2",
-    data: Annotated[Path, typer.Option(help="A file with texts, as for evaluate.")] = Path("reviews.csv"),
+    data: Annotated[Path, typer.Option(help="A file with texts, as for study evaluation.")] = Path("reviews.csv"),
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path(
         "runs/long_texts"
     ),

@@ -36,7 +36,7 @@ BRIEF, THOROUGH = WAYS = ("brief", "thorough")
 
 def set_cost_command(
     model: ModelName = "sst2",
-    data: Annotated[Path | None, typer.Option(help="The data of the model, as for evaluate.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The data of the model, as for study evaluation.")] = None,
     texts: Annotated[int, typer.Option(min=2, help="Inputs of the test split, taken at random.")] = 60,
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path("runs/set_cost"),
     document: Annotated[Path, typer.Option(help="The document in which the tables stand.")] = DOCUMENT,

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from app.model_info import decides_line, is_fetched_first
+from app import model_info
+from app.model_info import decides_line, is_fetched_first, offered_models
 from app.model_pool import ROOTS_VARIABLE
 
 COMMIT = "a" * 40
@@ -81,3 +82,14 @@ def test_a_folder_is_not_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -
 )
 def test_what_a_model_decides_is_a_sentence(model: str, labels: tuple[str, ...], line: str) -> None:
     assert decides_line(model, labels) == line
+
+
+def test_smollm2_is_offered_where_it_is_here_or_the_page_fetches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path))
+    assert not [name for name in offered_models("") if name.startswith("smollm2:")]
+    assert "smollm2:sst2" in offered_models("", fetched=True)
+    assert offered_models("owner/model")[-1] == "owner/model"
+    monkeypatch.setattr(model_info.smollm2, "smollm2_folder", lambda: tmp_path)
+    assert "smollm2:sst2" in offered_models("")

@@ -24,6 +24,7 @@ def nothing_warms_up() -> None:
     for thread in running_threads():
         if thread.name == "warm-up" or thread.name.startswith("load "):
             thread.join(timeout=60)
+            assert not thread.is_alive(), thread.name
 
 
 @pytest.fixture

@@ -123,7 +123,7 @@ def test_the_table_has_a_row_per_method_and_a_dash_where_no_value_is_known() -> 
 
 @pytest.fixture
 def measured(model: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """What `evaluate` prints about some texts."""
+    """What `study evaluation` prints about some texts."""
 
     def run(texts: Sequence[Example] = TEXTS, *, erasures: tuple[str, ...] = ("mask",), explained: str = "mask") -> str:
         monkeypatch.setattr(data_set.catalog, "load", lambda _name, device, precision: model)

@@ -7,18 +7,19 @@ from typer.testing import CliRunner
 
 from explainers.__main__ import app
 from explainers.datasets import labelled_rows
-from explainers.datasets.example import Evidence, Example, Splits
+from explainers.datasets.example import Example, Splits
 from explainers.errors import DataUnavailable
 from explainers.evaluation import set_job
 from explainers.evaluation.own_rows import own_rows
 from explainers.evaluation.set_job import read_set
+from explainers.evaluation.set_spec import SetSpec
 from explainers.models import tasks
 from explainers.models.frozen_model import FrozenModel
 
 LABELS = ("negative", "neutral", "positive")
 SHARED = ("--methods", "occlusion", "--device", "cpu", "--sanity", "0")
 TEST = (
-    Example("the good film was very good", label=2, evidence=Evidence(words=((4, 8), (23, 27)))),
+    Example("the good film was very good", label=2),
     Example("a bad plot , not good", label=0),
     Example("the film was very dull"),
 )
@@ -37,10 +38,9 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(tasks.TASKS, "small", Task)  # type: ignore[arg-type]
 
 
-def test_a_part_of_the_own_data_gives_rows_with_labels_and_marks(tmp_path: Path) -> None:
+def test_a_part_of_the_own_data_gives_rows_with_labels(tmp_path: Path) -> None:
     read = own_rows("small", tmp_path, "test", LABELS, ("text",), 0, 0)
     assert [(row.text, row.label) for row in read.rows] == [(example.text, example.label) for example in TEST]
-    assert [row.rationale for row in read.rows] == [((((4, 8), (23, 27)), ()),), (), ()]
     assert (read.split, read.usable, read.left_out) == ("test", 3, 0)
     assert len(own_rows("small", tmp_path, "test", LABELS, ("text",), 2, 0).rows) == 2
     (other,) = own_rows("small", tmp_path, "validation", LABELS, ("text",), 0, 0).rows
@@ -54,7 +54,7 @@ def test_a_part_of_the_own_data_gives_rows_with_labels_and_marks(tmp_path: Path)
         (
             "owner/model",
             "test",
-            "owner/model is no embedded model, so it has no data of its own. Give a table of texts.",
+            "owner/model is no embedded model, so it has no data of its own. Give a table, or a file with a text .*",
         ),
         ("small", "test", "Give the folder with --data."),
     ],
@@ -83,8 +83,55 @@ def test_the_own_data_are_evaluated_from_the_command_line(
         "problems": [],
     }
     assert "--format own --split test --preset full" in manifest["command"]
+    (tmp_path / "spec.json").write_text(
+        SetSpec("small", str(tmp_path), format="own", methods=("occlusion",), out=str(tmp_path / "spec")).as_json()
+    )
+    by_spec = CliRunner().invoke(app, ["evaluate", "--spec", str(tmp_path / "spec.json")])
+    assert by_spec.exit_code == 0, by_spec.stderr
+    assert read_set(tmp_path / "spec")[1]["text"].tolist() == rows["text"].tolist()
     refused = CliRunner().invoke(app, [*asked, "--format", "own", "--column", "review"])
     assert (refused.exit_code, refused.stderr) == (2, "--column does not go with --format own. Omit it.\n")
+
+
+def test_pairs_keep_their_second_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Example("a premise", "a hypothesis", 0)
+    monkeypatch.setattr(Task, "read", staticmethod(lambda _folder: Splits((), (), (pair,))))
+    (row,) = own_rows("small", tmp_path, "test", LABELS, ("premise", "hypothesis"), 0, 0).rows
+    assert (row.text, row.pair, row.label) == ("a premise", "a hypothesis", 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--format", "own", "--split", "train"), "Unknown split 'train'. Choose one of: test, validation."),
+        (("--format", "own", "--label-class", "pos=positive"), "--label-class does not go with --format own. Omit it."),
+        (("--format", "none", "--split", "test"), "Unknown format 'none'. Choose one of: table, own, eraser."),
+        ((), "Name the file of the rows with --data FILE, or add --format own."),
+    ],
+)
+def test_what_cannot_be_is_said_before_a_model_is_loaded(
+    options: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(set_job.catalog, "load", lambda *_names, **_rest: pytest.fail("a model was loaded"))
+    result = CliRunner().invoke(app, ["evaluate", *options])
+    assert (result.exit_code, result.stderr) == (2, f"{sentence}\n")
+
+
+def test_without_data_the_command_names_none() -> None:
+    spec = SetSpec("small", "", format="own", split="test")
+    assert spec.title == "small"
+    assert "--data" not in spec.shell_command()
+    assert "--data explainers" in SetSpec("small", "explainers/.", format="own").shell_command()
+
+
+def test_a_folder_is_no_table(hub_folder: Path, tmp_path: Path) -> None:
+    asked = ("evaluate", "--model", str(hub_folder), "--data", str(tmp_path), "--out", str(tmp_path / "out"), *SHARED)
+    result = CliRunner().invoke(app, asked)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+        2,
+        f"{tmp_path} is a folder. Give a table, or say with --format what is in it: own, the data of an embedded "
+        "model, or eraser, an ERASER data set.",
+    )
 
 
 def test_every_line_of_a_text_file_is_a_row(hub_folder: Path, tmp_path: Path) -> None:
@@ -93,6 +140,13 @@ def test_every_line_of_a_text_file_is_a_row(hub_folder: Path, tmp_path: Path) ->
     read = labelled_rows.read_file(texts, labelled_rows.Columns(), ())
     assert [(row.line, row.text) for row in read.rows] == [(1, 'the "good, film" was good'), (3, "a bad plot")]
     assert labelled_rows.column_names(texts.read_bytes(), texts.name) == ("text",)
+    with pytest.raises(DataUnavailable, match=r"reads pairs, premise and hypothesis\. Give a table\."):
+        labelled_rows.read_file(texts, labelled_rows.Columns(), (), ("premise", "hypothesis"))
+    other = tmp_path / "other.txt"
+    other.write_bytes(b"\xef\xbb\xbfa good film\r\na \xff film\r\n")
+    windows = labelled_rows.read_file(other, labelled_rows.Columns(), ())
+    assert [row.text for row in windows.rows] == ["a good film"]
+    assert windows.problems == ("Line 2 is not UTF-8. Save it as UTF-8. The row is left out.",)
     with pytest.raises(DataUnavailable, match="has no column 'label'"):
         labelled_rows.read_file(texts, labelled_rows.Columns(label="label"), LABELS)
     line = ("evaluate", "--model", str(hub_folder), "--data", str(texts), "--out", str(tmp_path / "out"), *SHARED)

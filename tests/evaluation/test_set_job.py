@@ -241,7 +241,7 @@ def test_images_are_read_beside_their_table(
     without = ran(*options, "--out", str(tmp_path / "none"))
     assert "reads images with texts. Name the column of the images" in " ".join(without.stderr.split())
     eraser = ran(*options, "--format", "eraser", "--out", str(tmp_path / "none"))
-    sentence = "reads images with texts, which only a table with a column of their files has. Omit --format."
+    sentence = "reads images with texts. Give a table with --data and the column of the images with --image-column."
     assert sentence in " ".join(eraser.stderr.split())
     monkeypatch.undo()
     text = ran(*arguments, "--image-column", "stars", "--out", str(tmp_path / "texts"))
@@ -287,8 +287,7 @@ def test_a_part_that_is_missing_at_the_merge_is_a_sentence(arguments: tuple[str,
         (("--shard", "3/2"), "--shard needs i/n with i from 1 to n, such as 2/4, not '3/2'."),
         (("--column", "words"), "mine.csv has no column 'words'. Its columns are: key, review, stars."),
         (("--pair-column", "key"), ""),  # a hub model may read pairs
-        (("--split", "test"), "--split does not go with --format table. Omit it."),
-        (("--data", "."), ". is a folder. Give a table, or say with --format what is in it: own, the data of an"),
+        (("--split", "test"), "A table has no parts. Omit --split, or add --format own or --format eraser."),
         (("--methods", "shap"), "Unknown method 'shap'."),
         (("--methods", "premise_only"), "premise_only needs a pair of texts."),
         (("--erasure", "blur"), "Unknown erasure operator 'blur'."),

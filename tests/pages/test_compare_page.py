@@ -11,13 +11,14 @@ import pytest
 from app import model_info, model_pool
 from app import session as sessions
 from app.compare import answer_head
+from app.compare import engine as engines
 from app.compare.engine import Engine
 from app.compare.runs import Request, Run, answer_of
 from app.compare.state import NO_OTHER, PREDICTED
 from app.compare.stored_results import OWN_TEXT, curated_examples
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS, applicable, default_methods, groups, select
-from explainers.models import catalog
+from explainers.models import catalog, smollm2
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text import bundle
@@ -490,6 +491,26 @@ def test_without_any_bundle_the_page_offers_a_model(
     page = opened().settle()
     assert not page.sentences
     assert "smollm2:sst2 needs SmolLM2, a language model that is not on this machine" in page.html
+
+
+@pytest.mark.usefixtures("small")
+def test_a_comparison_that_lacks_smollm2_begins_when_it_is_there(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*_names: str, **_rest: object) -> FrozenModel:
+        raise smollm2.LanguageModelMissing("SmolLM2 is not on this machine yet.")
+
+    with monkeypatch.context() as missing:
+        missing.setattr(catalog, "load", load)
+        missing.setattr(engines, "smollm2_folder", lambda: None)
+        page = opened(text="a good film but dull").settle()
+        assert (page.state.run.status, page.sentences) == ("failed", [])
+        assert "small needs SmolLM2, a language model that is not on this machine" in page.html
+        assert page.settle().state.run.status == "failed"  # nothing is tried again before it is there
+    monkeypatch.setattr(engines, "smollm2_folder", lambda: Path("there"))
+    page.settle()
+    assert page.state.run.status == "done"
+    assert "needs SmolLM2" not in page.html
 
 
 @pytest.mark.skipif("sst2" not in bundle_names(), reason="the bundle sst2 is not in assets/bundles")

@@ -132,7 +132,7 @@ def test_where_nothing_more_could_be_decided_the_record_tells_which_is_most_like
     checks = {"cause_tokens": lines("yes", "none", "no"), "cause_phi_tokens": lines("yes", "none", "none")}
     text = sentence_verdict(checks, {"cause_tokens": record(0.9), "cause_phi_tokens": record(0.84)})
     assert text == (
-        "Not decided: nothing but the class could be checked here. By what is known otherwise, φ (tokens) is likeliest."
+        "Only the class could be checked here. The reason that is likeliest to hold is that of φ (tokens)."
         " Right reasons on unseen inputs that the model classified correctly: φ (tokens) 84 %."
     )
     assert sentence_verdict(checks, {"cause_phi_tokens": record(0.4)}) == SOME_FAILED

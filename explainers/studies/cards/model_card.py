@@ -1,7 +1,7 @@
 """The model card of a bundle as Markdown, generated from the JSON files that the commands wrote.
 
 card.json                  what the model is, its data, recipe and accuracy     (train-model)
-evaluation.json            faithfulness metrics and known evidence              (evaluate)
+evaluation.json            faithfulness metrics and known evidence              (evaluation)
 published_metrics.json     the papers' own metrics                              (published-metrics)
 consistency.json           whether similar inputs are explained alike           (consistency)
 simulatability.json        whether explanations help a student                  (simulatability)

@@ -57,7 +57,7 @@ def evaluation_command(
 
 
 def write_evaluation(evaluation: "Evaluation", erasures: tuple[str, ...], against: str, out: Path) -> str:
-    """Writes the files of the tables to `out`; returns the tables as Markdown."""
+    """Write the files of the tables to `out`; return the tables as Markdown."""
     from explainers.evaluation.narrator_runs import evaluate_fitted_narrators
     from explainers.report import evaluation_tables
     from explainers.report.narrator_tables import narrator_markdown
@@ -82,7 +82,7 @@ def write_evaluation(evaluation: "Evaluation", erasures: tuple[str, ...], agains
 
 
 def comparison_with(evaluation: "Evaluation", other: str, erasure: str) -> str:
-    """How much better every method is than `other`, the mean over texts with its paired 95 % interval."""
+    """Return how much better every method is than `other`, the mean over texts with its paired 95 % interval."""
     from explainers.evaluation.table import paired_difference
     from explainers.metrics.faithfulness import METRICS
     from explainers.report.tables import Table, TableColumn, bounds

@@ -12,6 +12,8 @@ from explainers.errors import ExplanationError
 VALIDATION_TEXTS = 100
 PLANTED_INTO = ("sst2", "nli")
 
+SomeData = Annotated[Path | None, typer.Option(help="As for study evaluation; by default a few sentences.")]
+
 
 def ablate_command(
     method: Annotated[str, typer.Argument(help="aml, cimi, ciem or ivra.")],
@@ -86,7 +88,9 @@ def equal_calls_command(
     out: Annotated[Path, typer.Option(help="The document to write.")],
     model: options.ModelName = "sst2",
     texts: Annotated[int, typer.Option(min=1, help="Number of texts of 9 and more units.")] = 8,
-    data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A data set, as for study evaluation; by default a few sentences.")
+    ] = None,
     yes: options.Yes = False,
 ) -> None:
     """Compare fAML with LIME and KernelSHAP at equal passes."""
@@ -115,7 +119,9 @@ def sampling_command(
     out: Annotated[Path, typer.Option(help="The document to write.")],
     model: options.ModelName = "sst2",
     texts: Annotated[int, typer.Option(min=1, help="Number of texts of 10 to 13 units.")] = 8,
-    data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A data set, as for study evaluation; by default a few sentences.")
+    ] = None,
     yes: options.Yes = False,
 ) -> None:
     """Measure the error of samplers by passes, against exact values."""
@@ -178,7 +184,9 @@ def peers_command(
     model: options.ModelName = "sst2",
     threads: Annotated[int, typer.Option(help="Threads of torch; 0 keeps torch's default.")] = 0,
     texts: Annotated[int, typer.Option(min=1, help="Number of texts of 10 to 13 units.")] = 8,
-    data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A data set, as for study evaluation; by default a few sentences.")
+    ] = None,
     environments: Annotated[
         Path | None, typer.Option(help="Where the packages' virtual environments are; by default in the store.")
     ] = None,

@@ -60,7 +60,7 @@ def attention_command() -> None:
 def masking_command(
     other: Annotated[Path, typer.Argument(help="Folder of the model that `train-model … --uniform-masking` wrote.")],
     model: options.ModelName = "sst2",
-    data: Annotated[Path | None, typer.Option(help="As for evaluate.")] = None,
+    data: Annotated[Path | None, typer.Option(help="As for study evaluation.")] = None,
     n: Annotated[int, typer.Option(min=1, help="Number of test inputs, taken at random by the seed.")] = 800,
     explained: Annotated[int, typer.Option(min=0, help="Number of them that are explained.")] = 60,
     seed: options.Seed = 0,
@@ -99,7 +99,7 @@ def masking_command(
 
 def answers_command(
     model: options.ModelName = "sst2",
-    data: Annotated[Path | None, typer.Option(help="As for evaluate.")] = None,
+    data: Annotated[Path | None, typer.Option(help="As for study evaluation.")] = None,
     split: options.SplitName = "test",
     n: Annotated[int, typer.Option(help="Number of inputs, taken at random by the seed; 0 takes all.")] = 300,
     explained: Annotated[int, typer.Option(help="Number of them that are explained; of the others only luck.")] = 100,

@@ -35,8 +35,8 @@ def finished(download: Download) -> None:
 def page() -> None:
     from app.compare import language_model
 
-    language_model.offer(("CAuSE (SmolLM2)",))
-    language_model.offer(())
+    language_model.offer(("CAuSE (SmolLM2)",), "here")
+    language_model.offer((), "there")
 
 
 @pytest.fixture
@@ -111,22 +111,22 @@ def test_a_crash_does_not_leave_it_on_its_way(drawn: Callable[[Download], AppTes
     assert download.problem == "The download ended with an error, which the server's log has. Try again."
 
 
-def test_a_comparison_that_needs_it_offers_it_and_begins_when_it_is_there(
+def test_a_comparison_that_needs_it_offers_it_until_it_is_there(
     engine: Engine,
     over: Callable[[Run], Run],
     request_for: Callable[..., Request],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def load(name: str, **_rest: object) -> FrozenModel:
-        raise smollm2.LanguageModelMissing
+        raise smollm2.LanguageModelMissing("SmolLM2 is not on this machine yet.")
 
     monkeypatch.setattr(catalog, "load", load)
     monkeypatch.setattr(engines, "smollm2_folder", lambda: None)
     run = over(engine.submit(request_for()))
-    assert run.error == "SmolLM2 is not on this machine yet. Fetch it with: python -m explainers get smollm2 (93 MB)."
+    assert run.error == "SmolLM2 is not on this machine yet."
     assert (run.status, run.lacks_smollm2, engine.is_fetched_since(run)) == ("failed", True, False)
     offered = list[tuple[list[str], str]]()
-    monkeypatch.setattr(language_model, "offer", lambda needing, key: offered.append((needing, key)))
+    monkeypatch.setattr(language_model, "offer", lambda names, key: offered.append((names, key)))
     views._problems(run, None)
     assert offered == [(["bag"], "of the model")]
     monkeypatch.setattr(engines, "smollm2_folder", lambda: Path("there"))

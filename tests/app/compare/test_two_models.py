@@ -42,7 +42,7 @@ def models(bag: Callable[..., FrozenModel], model: FrozenModel, bert: FrozenMode
 @pytest.fixture
 def pool(models: dict[str, FrozenModel], monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelPool]:
     monkeypatch.setattr(catalog, "load", lambda name, *, device, roots: models[name])
-    monkeypatch.setattr(section, "offered_models", lambda chosen: ["bag", "other", "renamed"])
+    monkeypatch.setattr(section, "offered_models", lambda chosen, fetched: ["bag", "other", "renamed"])
     pool = ModelPool()
     yield pool
     pool.wait()

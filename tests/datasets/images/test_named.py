@@ -13,7 +13,7 @@ from PIL import Image
 from explainers.datasets.example import InputImage
 from explainers.datasets.images import files
 from explainers.datasets.images.files import ImageFolder, zipped_table
-from explainers.datasets.labelled_rows import SUFFIXES, Columns, InputRow, read_file, read_rows, text_id
+from explainers.datasets.labelled_rows import TABLES, Columns, InputRow, read_file, read_rows, text_id
 from explainers.errors import DataUnavailable
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -68,8 +68,15 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_a_row_without_a_usable_image_is_named_and_the_others_are_kept(table: Path) -> None:
-    content = zipped({"set/mine.csv": TABLE, **{f"set/{name}": file for name, file in FILES.items()}, "out.png": png()})
-    archive = zipped_table(content, "mine.zip", SUFFIXES)
+    content = zipped(
+        {
+            "set/mine.csv": TABLE,
+            **{f"set/{name}": file for name, file in FILES.items()},
+            "out.png": png(),
+            "set/README.txt": b"of the table",
+        }
+    )
+    archive = zipped_table(content, "mine.zip", TABLES)
     for read in (
         read_file(table, COLUMNS, LABELS),
         read_rows(archive.content, archive.name, COLUMNS, LABELS, images=archive),
@@ -92,7 +99,7 @@ def test_a_row_without_a_usable_image_is_named_and_the_others_are_kept(table: Pa
 
 def test_an_image_that_many_rows_name_is_unpacked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     table = "text,image\n" + "".join(f"film {n},a.png\nplot {n},text.png\n" for n in range(5))
-    archive = zipped_table(zipped({"mine.csv": table.encode(), **FILES}), "mine.zip", SUFFIXES)
+    archive = zipped_table(zipped({"mine.csv": table.encode(), **FILES}), "mine.zip", TABLES)
     unpacked: list[str] = []
     monkeypatch.setattr(files, "_unpacked", lambda *given: unpacked.append(given[1].filename) or FILES[unpacked[-1]])
     read = read_rows(archive.content, archive.name, Columns(image="image"), LABELS, images=archive)
@@ -116,7 +123,7 @@ def test_a_row_whose_image_no_system_can_find_is_left_out(table: Path) -> None:
 
 
 def test_an_unpacked_archive_is_a_table_with_its_images(tmp_path: Path) -> None:
-    archive = zipped_table(zipped({"mine.jsonl": b'{"text": "red", "image": "a.png"}', "a.png": png()}), "z", SUFFIXES)
+    archive = zipped_table(zipped({"mine.jsonl": b'{"text": "red", "image": "a.png"}', "a.png": png()}), "z", TABLES)
     path = archive.unpack(tmp_path / "data", ["a.png"])
     assert read_file(path, Columns(image="image"), LABELS).rows[0].image == "a.png"
     assert InputImage(path=path.parent / "a.png").pixels().shape == (4, 4, 3)
@@ -141,15 +148,15 @@ def test_an_archive_that_cannot_be_used_is_a_sentence(
     monkeypatch.setattr(files, "MOST_FILES", 8)
     monkeypatch.setattr(files, "MOST_UNPACKED", 1_000_000)
     with pytest.raises(DataUnavailable, match=sentence):
-        zipped_table(zipped(members), "mine.zip", SUFFIXES)
+        zipped_table(zipped(members), "mine.zip", TABLES)
 
 
 def test_what_is_no_archive_or_damaged_is_a_sentence() -> None:
     with pytest.raises(DataUnavailable, match=r"mine\.zip is not a readable ZIP file\. Pack it again\."):
-        zipped_table(b"text", "mine.zip", SUFFIXES)
+        zipped_table(b"text", "mine.zip", TABLES)
     content = bytearray(zipped({"mine.csv": b"text,image\nred,a.png\n", "a.png": png()}, zipfile.ZIP_STORED))
     content[content.index(b"IDAT")] ^= 0xFF
-    archive = zipped_table(bytes(content), "mine.zip", SUFFIXES)
+    archive = zipped_table(bytes(content), "mine.zip", TABLES)
     with pytest.raises(DataUnavailable, match=r"a\.png cannot be unpacked\. Pack it again\."):
         archive.image("a.png")
 
@@ -158,7 +165,7 @@ def test_what_is_no_archive_or_damaged_is_a_sentence() -> None:
 def test_a_compression_that_unpacks_all_at_once_is_refused(compression: int) -> None:
     sentence = r"^mine\.csv is compressed in a way that is not read\. Pack it as an ordinary ZIP file \(deflate\)\.$"
     with pytest.raises(DataUnavailable, match=sentence):
-        zipped_table(zipped({"mine.csv": TABLE}, compression), "mine.zip", SUFFIXES)
+        zipped_table(zipped({"mine.csv": TABLE}, compression), "mine.zip", TABLES)
 
 
 def test_no_more_is_unpacked_than_an_entry_declares() -> None:
@@ -168,7 +175,7 @@ def test_no_more_is_unpacked_than_an_entry_declares() -> None:
         packed.writestr("a.png", png() + b"0" * 20_000_000)
         bomb = packed.getinfo("a.png")
         bomb.file_size, bomb.CRC = len(png()), zlib.crc32(png())  # as the directory at the end declares it
-    archive = zipped_table(file.getvalue(), "mine.zip", SUFFIXES)
+    archive = zipped_table(file.getvalue(), "mine.zip", TABLES)
     tracemalloc.start()
     try:
         image = archive.image("a.png")
