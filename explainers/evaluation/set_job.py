@@ -41,6 +41,8 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     On a CPU a process computes with one thread, so that the numbers do not depend on how many processes there are.
     """
     spec.check()
+    if spec.format != OWN and not spec.data:
+        raise DataUnavailable("Name the file of the rows with --data FILE, or add --format own.")
     shard = parse_shard(spec.shard)
     model = catalog.load(spec.model, device=spec.device, precision=spec.precision)
     if spec.engine == LOCAL:

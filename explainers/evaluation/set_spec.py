@@ -156,7 +156,9 @@ class SetSpec:
     @property
     def title(self) -> str:
         """Return the name of the data, or of the model, where no data are named."""
-        return self.name or (Path(self.data).resolve().name if self.data else self.model)
+        if self.format == OWN and not self.data:
+            return self.name or self.model
+        return self.name or (Path(self.data).resolve().name if self.data else "")
 
     @property
     def chosen_preset(self) -> SetPreset:
@@ -232,8 +234,6 @@ class SetSpec:
             raise ExplanationError(f"Unknown format {self.format!r}. Choose one of: {', '.join(FORMATS)}.")
         if self.format == TABLE and self.split:
             raise ExplanationError("A table has no parts. Omit --split, or add --format own or --format eraser.")
-        if self.format != OWN and not self.data:
-            raise ExplanationError("Name the file of the rows with --data FILE, or add --format own.")
         if self.format == OWN and self.columns.classes:
             raise ExplanationError("--label-class does not go with --format own. Omit it.")
         if self.format == OWN and self.split not in ("", *UNSEEN):
@@ -251,7 +251,7 @@ class SetSpec:
             columns = {"--format": self.format, "--split": self.split}
         settings, default = self.settings.as_dict(), self.default_settings.as_dict()
         default["erasure"] = "" if self.erasure else settings["erasure"]  # without one it is that of the model
-        words = ["--model", self.model, *(["--data", self.title] if self.data else [])]
+        words = ["--model", self.model, *(["--data", self.title] if self.data or self.format != OWN else [])]
         words += [word for flag, column in columns.items() if column for word in (flag, column)]
         words += [word for pair in self.columns.classes for word in ("--label-class", "=".join(pair))]
         words += ["--preset", self.preset, *(["--thorough"] if self.thorough else [])]
