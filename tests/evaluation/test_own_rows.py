@@ -153,3 +153,10 @@ def test_every_line_of_a_text_file_is_a_row(hub_folder: Path, tmp_path: Path) ->
     result = CliRunner().invoke(app, line)
     assert result.exit_code == 0, result.stderr
     assert read_set(tmp_path / "out")[1]["text"].tolist() == [row.text for row in read.rows]
+
+
+def test_a_copy_of_a_file_is_called_as_the_file(tmp_path: Path) -> None:
+    """The page shows the command before it has written the copy."""
+    spec = SetSpec("small", "", name="mine.csv")
+    assert "--data mine.csv" in spec.shell_command()
+    assert SetSpec("small", "", out=str(tmp_path)).check()

@@ -235,7 +235,7 @@ def test_without_an_image_the_model_asks_for_one(opened: Opened) -> None:
 def test_of_an_unknown_multimodal_model_an_image_can_be_given_once_it_is_loaded(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.model_info.model_box", lambda _state: "owner/model")
+    monkeypatch.setattr("app.model_info.model_box", lambda _state, fetched: "owner/model")
     page = opened(model="owner/model", text="good film", **FEW).settle()
     page.run()
     assert "the image is missing" in page.sentences[0]

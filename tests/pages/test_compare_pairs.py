@@ -125,7 +125,7 @@ def test_of_an_unknown_model_a_second_text_may_be_asked(
     opened: Opened, pair: str, labels: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # AppTest cannot run a page twice on which a name was typed that is no option
-    monkeypatch.setattr("app.model_info.model_box", lambda _state: "owner/model")
+    monkeypatch.setattr("app.model_info.model_box", lambda _state, fetched: "owner/model")
     page = opened(text="good film", model="owner/model", **({"pair": pair} if pair else {})).settle()
     assert page.boxes == ["Text", "Second text (only for models of pairs)"]
     assert page.sheet["labels"] == labels
