@@ -225,7 +225,7 @@ class Run:
     def _keep_what_was_known(self) -> None:
         """Take the results of the run whose rest it was to compute, where it did not come as far."""
         before = self.rest_of
-        if before is not None and _results(before) > _results(self):
+        if before is not None and _progress(before) > _progress(self):
             self.current, self.columns, self.whole = before.current, before.columns, before.whole
 
     @property
@@ -304,8 +304,12 @@ class Run:
         return self.current
 
 
-def _results(run: Run) -> int:
-    return 0 if run.current is None else len(run.current.results)
+def _progress(run: Run) -> tuple[int, int]:
+    """Return how many random orders, without which there is no answer, and how many results there are."""
+    if run.current is None:
+        return 0, 0
+    control = run.current.random_control
+    return 0 if control is None else len(control.curves), len(run.current.results)
 
 
 def answer_of(run: Run) -> Answer:

@@ -190,7 +190,7 @@ def row_spec(context: typer.Context) -> "SetSpec":
         format=values["format_"],
         split=values["split"] if is_typed(context, "split") or values["format_"] == OWN else "",
         preset=values["preset"],
-        methods=tuple(filter(None, options.split_ids(values["methods"]))),
+        methods=options.given_ids(values["methods"]),
         n=values["n"],
         unit=values["unit"],
         erasure=values["erasure"],

@@ -113,6 +113,11 @@ def split_ids(ids: str) -> tuple[str, ...]:
     return tuple(ids.split(","))
 
 
+def given_ids(ids: str) -> tuple[str, ...]:
+    """As `split_ids`, without empty ones: none of "", which stands for the default."""
+    return tuple(filter(None, split_ids(ids)))
+
+
 def parse_settings(settings: list[str] | None) -> tuple[tuple[str, str], ...]:
     """The values of --set, each as name and value. Raises `ExplanationError` where one is not name=value."""
     pairs = []

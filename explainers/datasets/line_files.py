@@ -23,7 +23,7 @@ def is_text_file(name: str) -> bool:
 
 def line_records(source: Source, name: str) -> Iterator[Record]:
     """Yield the lines that are not empty: of JSON lines every object, its values as texts and null as "", of other
-    files the text in the column "text"."""
+    files the text in the column "text", with the line ends of `str.splitlines`, as `user_texts.parse_lines`."""
     of_texts = is_text_file(name)
     with opened(source, name) as file:
         for line, text in enumerate(text_lines(file, name, "\n"), start=1):
@@ -33,7 +33,7 @@ def line_records(source: Source, name: str) -> Iterator[Record]:
                 yield line, DataUnavailable(f"Line {line:,} is not UTF-8. Save it as UTF-8.")
                 continue
             if of_texts:
-                yield line, {TEXT_COLUMN: text}
+                yield from ((line, {TEXT_COLUMN: part}) for part in text.splitlines() if part.strip())
                 continue
             try:
                 value = parsed_json(text)

@@ -60,9 +60,9 @@ def set_cost_command(
 def rows_of(model: "FrozenModel", data: Path | None, n: int) -> "tuple[InputRow, ...]":
     """Return so many inputs of the test split, with the ids that they have in a table."""
     from explainers.datasets.labelled_rows import InputRow, text_id
-    from explainers.evaluation.data_set import EvaluationSpec, split_inputs
+    from explainers.evaluation.data_set import split_inputs
 
-    inputs = split_inputs(EvaluationSpec(model.name, data, "test", n, (), ()), model.input_names, seed=0)
+    inputs = split_inputs(model.name, data, "test", n, model.input_names, seed=0)
     return tuple(InputRow(text_id(one.text, one.pair), one.text, one.pair, one.label) for one in inputs)
 
 

@@ -12,7 +12,6 @@ from typer.testing import CliRunner, Result
 from explainers import explain, load
 from explainers.__main__ import COMMANDS, app
 from explainers.datasets.example import Example
-from explainers.evaluation import data_set
 from explainers.installation import VERSION
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, applicable, default_methods, select
@@ -21,6 +20,7 @@ from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.decision import DEFAULT_SAMPLING
 from explainers.results.manifest import strict_json
+from explainers.studies import evaluation
 
 ROOT = Path(__file__).parents[2]
 FOR_ONE_TEXT = [spec.id for spec in applicable(select(default_methods()), Example("the text"))]
@@ -219,7 +219,7 @@ def test_a_fit_that_is_impossible_is_one_sentence(arguments: tuple[str, ...], se
 def test_a_count_that_is_impossible_is_refused_before_a_model_is_loaded(
     arguments: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_set.catalog, "load", lambda *_names, **_rest: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(evaluation.catalog, "load", lambda *_names, **_rest: pytest.fail("a model was loaded"))
     result = ran(*arguments)
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.replace("│", " ").split())
@@ -235,7 +235,7 @@ def test_an_ablation_that_does_not_exist_is_refused_before_data_are_read() -> No
 def test_a_method_that_cannot_be_evaluated_is_refused(
     bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, methods: str
 ) -> None:
-    monkeypatch.setattr(data_set.catalog, "load", lambda *_names, **_rest: bert)
+    monkeypatch.setattr(evaluation.catalog, "load", lambda *_names, **_rest: bert)
     (tmp_path / "texts.txt").write_text("".join(f"the good film {number}\n" for number in range(20)))
     options = ("--data", str(tmp_path / "texts.txt"), "--methods", methods, "--out", str(tmp_path))
     result = ran("study", "evaluation", *options)

@@ -12,7 +12,7 @@ from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation import data_set
-from explainers.evaluation.data_set import EvaluationSpec, evaluated_methods, split_inputs
+from explainers.evaluation.data_set import evaluated_methods, split_inputs
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.learned.recipes import RECIPES
 from explainers.methods.registry import GROUPS, METHODS
@@ -54,20 +54,17 @@ def texts(tmp_path: Path) -> Path:
     return path
 
 
-def evaluation_spec(**fields: Any) -> EvaluationSpec:
-    return EvaluationSpec(
-        **{"model": "small", "data": None, "split": "test", "n": 3, "methods": (), "erasures": (), **fields}
-    )
+def taken(input_names: tuple[str, ...] = (), seed: int = 0, **fields: Any) -> tuple[Example, ...]:
+    asked = {"model": "small", "data": None, "split": "test", "n": 3, **fields}
+    return split_inputs(**asked, input_names=input_names, seed=seed)
 
 
 def test_texts_are_taken_by_the_seed(texts: Path) -> None:
-    first, again, other = (split_inputs(evaluation_spec(data=texts), (), seed) for seed in (0, 0, 1))
+    first, again, other = (taken((), seed, data=texts) for seed in (0, 0, 1))
     assert first == again != other
     assert len(first) == 3
-    assert set(split_inputs(evaluation_spec(data=texts, n=0), (), 0)) == set(
-        map(Example, texts.read_text().splitlines())
-    )
-    assert split_inputs(evaluation_spec(data=texts, n=5), (), 0)[:3] == first
+    assert set(taken((), 0, data=texts, n=0)) == set(map(Example, texts.read_text().splitlines()))
+    assert taken((), 0, data=texts, n=5)[:3] == first
 
 
 def test_of_a_models_own_data_a_split_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,12 +76,10 @@ def test_of_a_models_own_data_a_split_is_taken(monkeypatch: pytest.MonkeyPatch) 
         read = staticmethod(lambda _folder: Splits)
 
     monkeypatch.setitem(tasks.TASKS, "small", Task)
-    assert {example.text.split()[0] for example in split_inputs(evaluation_spec(), (), 0)} == {"test"}
-    assert {example.text.split()[0] for example in split_inputs(evaluation_spec(split="validation"), (), 0)} == {
-        "other"
-    }
+    assert {example.text.split()[0] for example in taken((), 0)} == {"test"}
+    assert {example.text.split()[0] for example in taken((), 0, split="validation")} == {"other"}
     with pytest.raises(DataUnavailable, match=r"Unknown split 'train'. Choose one of: test, validation"):
-        split_inputs(evaluation_spec(split="train"), (), 0)
+        taken((), 0, split="train")
 
 
 def ran(*arguments: str) -> Result:
@@ -191,10 +186,10 @@ def test_the_default_variants_are_among_the_weights_of_the_small_store() -> None
 
 def test_own_texts_must_be_pairs_where_the_model_reads_pairs(texts: Path, tmp_path: Path) -> None:
     with pytest.raises(DataUnavailable, match="reads pairs, premise and hypothesis, and these are single texts"):
-        split_inputs(evaluation_spec(data=texts), ("premise", "hypothesis"), 0)
+        taken(("premise", "hypothesis"), 0, data=texts)
     file = tmp_path / "pairs.csv"
     file.write_text("premise,hypothesis\n" + "".join(f"text {n},other\n" for n in range(20)))
-    assert split_inputs(evaluation_spec(data=file), ("premise", "hypothesis"), 0)[0].pair == "other"
+    assert taken(("premise", "hypothesis"), 0, data=file)[0].pair == "other"
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ import pytest
 
 from explainers.datasets.example import Evidence, Example, InputImage
 from explainers.errors import ExplanationError
-from explainers.evaluation import data_set
-from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set, run_evaluation
 from explainers.evaluation.measurement import Plan, current_records
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.evaluation.record_file import Record
@@ -19,7 +17,9 @@ from explainers.metrics.faithfulness import METRICS
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.evaluation_tables import EVIDENCE, evidence_cells, evidence_markdown, row_name
 from explainers.results.decision import Settings
+from explainers.studies import evaluation as evaluations
 from explainers.studies.commands.evaluation import EVIDENCE_TITLE, write_evaluation
+from explainers.studies.evaluation import EvaluationSpec, evaluate_data_set, run_evaluation
 
 LAST = Evidence(words=((8, 14),))
 TEXTS = (
@@ -126,8 +126,8 @@ def measured(model: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """What `study evaluation` prints about some texts."""
 
     def run(texts: Sequence[Example] = TEXTS, *, erasures: tuple[str, ...] = ("mask",), explained: str = "mask") -> str:
-        monkeypatch.setattr(data_set.catalog, "load", lambda _name, device, precision: model)
-        monkeypatch.setattr(data_set, "split_inputs", lambda *_args: tuple(texts))
+        monkeypatch.setattr(evaluations.catalog, "load", lambda _name, device, precision: model)
+        monkeypatch.setattr(evaluations, "split_inputs", lambda *_args: tuple(texts))
         spec, settings = EvaluationSpec("bag", None, "test", 0, ("occlusion",), erasures), Settings(erasure=explained)  # type: ignore[arg-type]
         evaluation = evaluate_data_set(spec, settings, 0, tmp_path / "out", "cpu", lambda _line: None)
         return write_evaluation(evaluation, erasures, "", tmp_path / "out")

@@ -13,7 +13,6 @@ from explainers.comparison.decision import card_of
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation import explanation_store
-from explainers.evaluation.data_set import run_evaluation
 from explainers.evaluation.explanation_store import FILE, ExplanationStore, explain_set, explanation_key
 from explainers.evaluation.measurement import Plan, UnusableStore, current_records, final_attribution
 from explainers.methods.registry import METHODS, MethodSpec, select
@@ -22,6 +21,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision, Settings
 from explainers.studies.criteria import consistency_rows, explained_inputs
+from explainers.studies.evaluation import run_evaluation
 from explainers.studies.published_metrics import published_rows
 from tests.evaluation.test_runner import TEXTS
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explainers.__main__ import app
-from explainers.datasets import labelled_rows
+from explainers.datasets import labelled_rows, user_texts
 from explainers.datasets.example import Example, Splits
 from explainers.errors import DataUnavailable
 from explainers.evaluation import set_job
@@ -136,9 +136,16 @@ def test_a_folder_is_no_table(hub_folder: Path, tmp_path: Path) -> None:
 
 def test_every_line_of_a_text_file_is_a_row(hub_folder: Path, tmp_path: Path) -> None:
     texts = tmp_path / "texts.txt"
-    texts.write_text('the "good, film" was good\n\na bad plot\n', encoding="utf-8")
+    texts.write_text('the "good, film" was good\n\na bad plot\u2028a dull one\n', encoding="utf-8")
     read = labelled_rows.read_file(texts, labelled_rows.Columns(), ())
-    assert [(row.line, row.text) for row in read.rows] == [(1, 'the "good, film" was good'), (3, "a bad plot")]
+    assert [(row.line, row.text) for row in read.rows] == [
+        (1, 'the "good, film" was good'),
+        (3, "a bad plot"),
+        (3, "a dull one"),
+    ]
+    assert [example.text for example in user_texts.parse_texts(texts.read_bytes(), texts.name) if example.text] == [
+        row.text for row in read.rows
+    ]
     assert labelled_rows.column_names(texts.read_bytes(), texts.name) == ("text",)
     with pytest.raises(DataUnavailable, match=r"reads pairs, premise and hypothesis\. Give a table\."):
         labelled_rows.read_file(texts, labelled_rows.Columns(), (), ("premise", "hypothesis"))

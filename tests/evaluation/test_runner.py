@@ -10,7 +10,6 @@ from explainers.attribution.controls import random_scores
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation import measurement
-from explainers.evaluation.data_set import run_evaluation
 from explainers.evaluation.measurement import Plan, current_records, metrics_of_scores
 from explainers.evaluation.names import AVGSEN, EVALUATED_ORDERS, POSITION, RANDOM
 from explainers.evaluation.record_file import Record
@@ -22,6 +21,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.report.evaluation_tables import evaluation_markdown
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision, Settings
+from explainers.studies.evaluation import run_evaluation
 
 TEXTS = tuple(map(Example, ("the film was not good !", "a very dull plot", "", "unwatchable", "bad film , dull plot")))
 CHEAP = ("occlusion", "attention_mean")

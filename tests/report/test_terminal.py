@@ -6,7 +6,7 @@ import pytest
 
 from explainers import explain
 from explainers.errors import DataUnavailable
-from explainers.evaluation.data_set import EvaluationSpec, split_inputs
+from explainers.evaluation.data_set import split_inputs
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.terminal import comparison_lines
 
@@ -28,6 +28,5 @@ def test_a_sentence_is_its_number_and_its_beginning(bert: FrozenModel) -> None:
 
 
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
-    spec = EvaluationSpec("sst2", tmp_path / "mine.csv", "test", 5, (), ())
     with pytest.raises(DataUnavailable, match=r"The file or folder .*mine\.csv does not exist\."):
-        split_inputs(spec, (), 0)
+        split_inputs("sst2", tmp_path / "mine.csv", "test", 5, (), 0)

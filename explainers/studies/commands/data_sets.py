@@ -39,7 +39,7 @@ def explain_set_command(
         from explainers.evaluation.explanation_store import explain_set, saying_how_many_are_new
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        ids = tuple(filter(None, options.split_ids(methods)))
+        ids = options.given_ids(methods)
         explained = explained_set("explain-set", model, data, split, n, ids, settings, device, out, costly=True)
         with saying_how_many_are_new(out, typer.echo):
             reasons = explain_set(
@@ -75,7 +75,7 @@ def consistency_command(
         from explainers.studies.criteria import consistency_markdown, consistency_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        ids = tuple(filter(None, options.split_ids(methods)))
+        ids = options.given_ids(methods)
         explained = explained_set("consistency", model, data, split, n, ids, settings, device, explanations)
         with saying_how_many_are_new(explanations, options.show_progress):
             rows = consistency_rows(
@@ -115,7 +115,7 @@ def simulatability_command(
         from explainers.studies.criteria import simulatability_markdown, simulatability_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        ids = tuple(filter(None, options.split_ids(methods)))
+        ids = options.given_ids(methods)
         command = f"simulatability --shown {shown} --students {students}"
         explained = explained_set(command, model, data, split, n, ids, settings, device, explanations)
         with saying_how_many_are_new(explanations, options.show_progress):
@@ -160,7 +160,7 @@ def published_metrics_command(
         from explainers.studies.published_metrics import PUBLISHED_METRICS, published_markdown, published_rows
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        ids = tuple(filter(None, options.split_ids(methods)))
+        ids = options.given_ids(methods)
         explained = explained_set("published-metrics", model, data, split, n, ids, settings, device, explanations)
         with saying_how_many_are_new(explanations, options.show_progress):
             rows = published_rows(

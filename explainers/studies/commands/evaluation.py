@@ -11,7 +11,7 @@ from explainers.models.precision import checked_precision
 from explainers.results.decision import EVALUATED_SAMPLING, checked_settings
 
 if TYPE_CHECKING:
-    from explainers.evaluation.data_set import Evaluation
+    from explainers.studies.evaluation import Evaluation
 
 EVIDENCE_TITLE = "Agreement with known evidence, where the model is right (random: expected by chance):"
 NARRATIVES_TITLE = "Narratives for the same texts, by the fitted narrators:"
@@ -44,10 +44,10 @@ def evaluation_command(
 ) -> None:
     """Measure every method by every metric, under every operator, on a split of a model's data; for its card."""
     with options.user_errors(), options.downloads(yes=yes):
-        from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set
+        from explainers.studies.evaluation import EvaluationSpec, evaluate_data_set
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        ids = tuple(filter(None, options.split_ids(methods)))
+        ids = options.given_ids(methods)
         spec = EvaluationSpec(model, data, split, n, ids, options.split_ids(erasures), against, processes=processes)
         spec = replace(spec, precision=checked_precision(precision), explanations=explanations)
         evaluation = evaluate_data_set(spec, settings, sensitive, out, device, options.show_progress)

@@ -71,15 +71,14 @@ def masking_command(
     with options.user_errors(), options.downloads(yes=yes):
         import torch
 
-        from explainers.evaluation.data_set import EvaluationSpec, split_inputs
+        from explainers.evaluation.data_set import split_inputs
         from explainers.models.bundle_cards import CARD
         from explainers.models.catalog import load, load_bundle
         from explainers.results.decision import Settings
         from explainers.studies import masking
 
         models = {masking.EMBEDDED: load(model, device="cpu"), masking.UNIFORM: load_bundle(other, torch.device("cpu"))}
-        spec = EvaluationSpec(model, data, "test", n, (), models[masking.EMBEDDED].erasures)
-        inputs = split_inputs(spec, models[masking.EMBEDDED].input_names, seed)
+        inputs = split_inputs(model, data, "test", n, models[masking.EMBEDDED].input_names, seed)
         for name, frozen in models.items():
             for done in masking.record_masking(frozen, name, inputs, explained, Settings(seed=seed), out / model):
                 if done % 50 == 0 or done == len(inputs):
@@ -110,7 +109,7 @@ def answers_command(
 ) -> None:
     """Answer many inputs: how often luck is named, how often the consensus passes, what another seed changes."""
     with options.user_errors(), options.downloads(yes=yes):
-        from explainers.evaluation.data_set import EvaluationSpec, split_inputs
+        from explainers.evaluation.data_set import split_inputs
         from explainers.evaluation.measurement import Plan
         from explainers.methods.registry import select
         from explainers.models.catalog import load
@@ -118,8 +117,7 @@ def answers_command(
         from explainers.studies import answers
 
         frozen = load(model, device=device)
-        spec = EvaluationSpec(model, data, split, n, (), frozen.erasures)
-        inputs = split_inputs(spec, frozen.input_names, seed)
+        inputs = split_inputs(model, data, split, n, frozen.input_names, seed)
         plan = Plan(select(answers.tested_methods()), Settings(seed=seed), frozen.erasures)
         for done in answers.record_answers(frozen, inputs, explained, plan, out / model):
             if done % 10 == 0 or done == len(inputs):

@@ -22,7 +22,7 @@ from explainers.attribution.lime import Lime
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
 from explainers.datasets.example import Example
-from explainers.evaluation.data_set import EvaluationSpec, split_inputs
+from explainers.evaluation.data_set import split_inputs
 from explainers.methods.registry import MethodSpec, method_spec
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
@@ -341,4 +341,4 @@ def sampling_texts(name: str, input_names: tuple[str, ...], data: Path | None) -
     """The data's in random order, or a few sentences."""
     if data is None:
         return tuple(Example(sentence) for sentence in SENTENCES)
-    return split_inputs(EvaluationSpec(name, data, "test", 0, (), ()), input_names, seed=0)
+    return split_inputs(name, data, "test", 0, input_names, seed=0)

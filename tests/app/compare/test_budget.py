@@ -146,6 +146,17 @@ def test_a_rest_that_is_stopped_leaves_what_was_known(engine: Engine, short: Run
     assert rest.rest_of is None
 
 
+def test_methods_without_random_orders_do_not_take_the_place_of_an_answer(short: Run) -> None:
+    known = short.comparison()
+    assert known.random_control is not None
+    before, rest = (Run(short.request, dict(short.columns)) for _ in range(2))
+    before.current = replace(known, results=known.results[:2])
+    rest.current, rest.rest_of = replace(known, random_control=None), before
+    rest.end("stopped")
+    assert rest.comparison().random_control == known.random_control
+    assert rest.comparison().results == known.results[:2]
+
+
 def test_an_estimate_is_not_remembered_as_the_result(engine: Engine, request_for: Ask, over: Over) -> None:
     text = f"{TEN} {TEN} {TEN}"
     asked = request_for(text, methods=METHODS, settings=replace(request_for().settings, samples=0))
