@@ -87,21 +87,23 @@ def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
 
 def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
     specs = [spec for spec in NARRATORS if spec.id in _expected(run)]
-    records = {spec.id: narrator_overview.track_record(run.request.model, spec.id) for spec in specs}
+    known = narratives.known_records(run.request.model, [spec.id for spec in specs])
+    of_input = None if run.whole is None else run.whole.encoding
+    records = known if of_input is None else narratives.applicable_records(known, of_input, _narratives(run))
 
     def place(spec: NarratorSpec) -> tuple[bool, bool, float]:
         """Reasons about this input first, and of those the ones that are most often right."""
-        record = records[spec.id]
+        record = known[spec.id]
         return spec.reads == "words", not spec.reads_tokens, -(record.right or 0.0) if record is not None else 0.0
 
     specs.sort(key=place)
-    known = any(records.values())
+    tells = any(records.values())
     return {
         "verdict": _verdict(run, specs, records),
         "note": " ".join(filter(None, (narratives.NOTE, UNDERLINED, _absent(run)))),
         "lines": min(len(specs), RESERVED),
-        "questions": [*narratives.QUESTIONS, *([narrator_overview.QUESTION] if known else [])],
-        "entries": [_with_record(entry, records, _chances(run)) if known else entry for entry in _merged(run, specs)],
+        "questions": [*narratives.QUESTIONS, *([narrator_overview.QUESTION] if tells else [])],
+        "entries": [_with_record(entry, records, _chances(run)) if tells else entry for entry in _merged(run, specs)],
         "reasons": [wording.visible(explanation) for explanation in explanations],
         "whose": RULES if run.request.example.image is not None else PEOPLE,
     }
@@ -118,9 +120,7 @@ def _absent(run: Run) -> str:
     return f"{' and '.join(names)} {what}" if names else ""
 
 
-def _verdict(
-    run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, narrator_overview.TrackRecord | None]
-) -> str:
+def _verdict(run: Run, specs: Sequence[NarratorSpec], records: narratives.Records) -> str:
     """Not before every sentence was checked."""
     if run.active and len(_narratives(run)) + len(_failures(run)) < len(specs):
         return narratives.BEING_GENERATED
@@ -151,9 +151,7 @@ def _without_repetition(about: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
     return result
 
 
-def _with_record(
-    entry: Entry, records: Mapping[str, narrator_overview.TrackRecord | None], chances: Mapping[str, float]
-) -> Entry:
+def _with_record(entry: Entry, records: narratives.Records, chances: Mapping[str, float]) -> Entry:
     """How likely the reason holds, or how often those of its narrators were right, as the last check."""
     ids = entry["id"].split()
     own = {narrator_spec(id).name: record for id in ids if (record := records[id]) is not None}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from explainers.methods.narrator_specs import narrator_spec
+from explainers.narrative.content_words import reason_of
 from explainers.report.wording import join_names, one_line
 
 if TYPE_CHECKING:
@@ -77,8 +78,6 @@ def of_counterfactual(check: "CounterfactualCheck") -> str:
 
 def _unmoved(check: "CounterfactualCheck") -> str:
     """Return of whom only the class followed, and nothing else of the sentence; empty if of nobody."""
-    from explainers.narrative.sentences import reason_of  # brings torch
-
     names = [
         narrator_spec(narrator.method).name
         for narrator in check.narrators

@@ -54,6 +54,7 @@ NO_CONTRAST = "The methods that were chosen explain a class, not one class rathe
 NOTHING = "No method gave an explanation."
 NOT_MEASURED = "Not measured for inputs of this kind or length, or for these methods (assets/docs/planted.md)."
 CONTRAST_NOT_MEASURED = "Not measured where one class is explained rather than another."
+UNLIKE_TRAINING = "Measured on inputs of the kind that the model was trained on."
 SENTENCES_NOT_MEASURED = "Measured for words only (assets/docs/planted.md)."
 FLAT = "Every method gives equal scores, so none ranks the input."
 SMALLEST = 0.02  # difference in AOPC; with a smaller one another seed changes more leads
@@ -168,6 +169,8 @@ def _confidence(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]])
     encoding = comparison.decision.encoding
     if comparison.decision.target.is_contrast:
         return {"no_confidence": CONTRAST_NOT_MEASURED}
+    if encoding.unlike_training:
+        return {"no_confidence": UNLIKE_TRAINING}
     if not comparison.decision.settings.by_word:
         return {"no_confidence": SENTENCES_NOT_MEASURED}
     units = len(encoding.units)

@@ -106,8 +106,9 @@ def checked_encoding(model: FrozenModel, example: Example, settings: Settings) -
     encoding = encode_units(model, example, settings)
     words = encoding if settings.by_word else model.encode(example, windows=True)
     requirements.check_words_present(model.name, model.input_names, example, {unit.segment for unit in words.units})
-    warning = requirements.input_warnings(model.name, words, model.unknown, english_only=model.english_only)
-    return replace(encoding, warning=warning)
+    foreign = model.english_only and requirements.looks_foreign(words, model.unknown)
+    warning = requirements.input_warnings(model.name, words, foreign=foreign)
+    return replace(encoding, warning=warning, unlike_training=encoding.unlike_training or foreign)
 
 
 def encode_units(model: FrozenModel, example: Example, settings: Settings) -> Encoding:

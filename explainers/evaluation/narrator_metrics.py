@@ -13,7 +13,8 @@ from explainers.evaluation.narrators import CounterfactualItems, NarratorRun
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.metrics.bootstrap import interval_of_rows, item_weights
 from explainers.narrative import content_words, text_metrics
-from explainers.narrative.sentences import reason_of, without_label
+from explainers.narrative.content_words import reason_of
+from explainers.narrative.sentences import without_label
 
 RIGHT = "reason_right"
 

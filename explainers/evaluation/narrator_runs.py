@@ -21,7 +21,7 @@ from explainers.models import internals, tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.narrative import checks, reason_sources, sentences, text_metrics
-from explainers.narrative.content_words import content
+from explainers.narrative.content_words import content, reason_of
 from explainers.narrative.narrate import mentions, read_narrator
 from explainers.narrative.narrator import Narrator
 from explainers.training.artifacts import Artifact, available_artifacts, runnable_narrators
@@ -55,7 +55,7 @@ def with_truths(runs: Runs, inputs: Sequence[Example], predicted: Sequence[int],
     ]
 
     def checked(run: narrators.NarratorRun) -> narrators.NarratorRun:
-        reasons = [sentences.reason_of(sentence) for sentence in run.sentences]
+        reasons = [reason_of(sentence) for sentence in run.sentences]
         return replace(
             run,
             truths=tuple(tasks.reason_truth(model, *judged).true for judged in zip(reasons, inputs, strict=True)),

@@ -30,16 +30,12 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError
 from explainers.models.optimisation import computes_in_bfloat16, frozen_in_half_precision
 from explainers.narrative import interchange, narrator_input, reconstruction, token_states
+from explainers.narrative.content_words import reason_of
 from explainers.narrative.generation import generate
 from explainers.narrative.language import pad_rows
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.recipe import NarratorRecipe
-from explainers.narrative.sentences import (
-    NarratorItem,
-    reason_of,
-    stack_inputs,
-    stated_class,
-)
+from explainers.narrative.sentences import NarratorItem, stack_inputs, stated_class
 from explainers.training.loop import TrainingLoop
 
 

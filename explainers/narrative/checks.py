@@ -54,7 +54,7 @@ def check_narrative(
     narrative: Narrative, answers: MaskedPredictor, example: Example, *, seed: int = 0
 ) -> NarrativeCheck:
     """Its truth by the rules of the model's task, and its use by erasing words with the operator of `answers`."""
-    reason = sentences.reason_of(narrative.text)
+    reason = content_words.reason_of(narrative.text)
     check = NarrativeCheck(narrative.method, true_note="it gives no reason")
     if reason:
         truth = reason_truth(answers.model.name, reason, example)
@@ -167,9 +167,10 @@ def _stored(path: Path, _changed: int) -> Reliability:
 
 
 def chance_of(model: FrozenModel, encoding: Encoding, narrative: Narrative, used: bool | None) -> float | None:
-    """How likely its reason holds; None where that is not known, and for a sentence without a reason."""
-    known = reliability_of(model.name, model.version)
-    if known is None or narrative.method not in known.narrators or not sentences.reason_of(narrative.text):
+    """How likely its reason holds; None where that is not known, for an input unlike those that were read, and for a
+    sentence without a reason."""
+    known = None if encoding.unlike_training else reliability_of(model.name, model.version)
+    if known is None or narrative.method not in known.narrators or not content_words.reason_of(narrative.text):
         return None
     if find_artifact(model.name, model.version, narrative.method).card["sha256"] != known.narrators[narrative.method]:
         return None  # other weights, whose sentences nobody has read
@@ -180,7 +181,7 @@ def features(model: FrozenModel, encoding: Encoding, narrative: Narrative, used:
     """What is measured of one sentence; `used` is whether the model uses the words that it names."""
     _, narrator = load_narrator(model, narrative.method)
     inputs, logits = sentences.read_inputs(model, [encoding], narrator.layer)
-    reason = sentences.reason_of(narrative.text)
+    reason = content_words.reason_of(narrative.text)
     own = stems(reason, model.labels)
     there = {
         content_words.stem(word)
@@ -216,7 +217,7 @@ def sampled(narrator: Narrator, inputs: narrator_input.NarratorInput, labels: Se
     """The stems of the reasons of a few sampled sentences."""
     several = inputs[torch.zeros(SAMPLES, dtype=torch.long)]
     rows = generation.generate(narrator, several, temperature=TEMPERATURE, seed=0)
-    return [stems(sentences.reason_of(narrator.language.text(row)), labels) for row in rows]
+    return [stems(content_words.reason_of(narrator.language.text(row)), labels) for row in rows]
 
 
 def stems(reason: str, labels: Sequence[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Words of a sentence that carry meaning, and their stems. Importing this module does not load torch."""
+"""The reason of a sentence, its words that carry meaning, and their stems. Importing this does not load torch."""
 
 import re
 
@@ -12,6 +12,11 @@ STOP = frozenset(
         f"was were what when which while who will with would you {OPENING.lower()}",
     )
 )
+
+
+def reason_of(text: str) -> str:
+    """What stands after "because", without the full stop; "" where no reason is given."""
+    return text.partition(" because ")[2].strip().rstrip(".")
 
 
 def words(text: str) -> list[str]:

@@ -26,6 +26,7 @@ from explainers.models import catalog, internals, tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.narrative import narrator_input, pretrained, reason_sources, reconstruction, text_metrics, token_states
 from explainers.narrative.cause import BY_RULES, BY_SIMILARITY, Judge, NarratorTraining, Parts, train
+from explainers.narrative.content_words import reason_of
 from explainers.narrative.language import (
     LANGUAGE_MODELS,
     SMALL,
@@ -37,7 +38,7 @@ from explainers.narrative.language import (
 from explainers.narrative.narrate import read_narrator
 from explainers.narrative.narrator import Narrator, TokenReader
 from explainers.narrative.recipe import NarratorRecipe
-from explainers.narrative.sentences import NarratorItem, class_means, narrator_items, reason_of, sentence
+from explainers.narrative.sentences import NarratorItem, class_means, narrator_items, sentence
 from explainers.training import artifacts, packing
 from explainers.training.spec import FitSpec, with_hyperparameters
 

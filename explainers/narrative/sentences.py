@@ -43,11 +43,6 @@ def sentence(label: str, reason: str = "") -> str:
     return f"{content_words.OPENING} {label} because {reason}." if reason else f"{content_words.OPENING} {label}."
 
 
-def reason_of(text: str) -> str:
-    """What stands after "because", without the full stop; "" where no reason is given."""
-    return text.partition(" because ")[2].strip().rstrip(".")
-
-
 def narrator_items(model: FrozenModel, examples: Sequence[Example], layer: int = 0) -> list[NarratorItem]:
     """The items of the examples, in their order, filtered by Algorithm 2; with a `layer` they keep the tokens."""
     if len(examples) > MOST_AT_ONCE:  # encoded images are large

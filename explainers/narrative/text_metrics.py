@@ -33,8 +33,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers.models.bert.modeling_bert import BertModel
 
 from explainers.models.text import base_weights, bundle
-from explainers.narrative.content_words import content, stem, words
-from explainers.narrative.sentences import reason_of, without_label
+from explainers.narrative.content_words import content, reason_of, stem, words
+from explainers.narrative.sentences import without_label
 
 Floats = NDArray[np.float64]
 NONE = -1  # the class of a sentence that states none

@@ -17,10 +17,12 @@ import numpy as np
 
 from explainers.datasets.entailment import NO_RULES
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
+from explainers.narrative.content_words import reason_of
 from explainers.report import narrator_overview, wording
 from explainers.results.events import NO_WORD
 
 if TYPE_CHECKING:
+    from explainers.models.inputs.encoding import Encoding
     from explainers.results.comparison import Comparison
     from explainers.results.events import Narrative, NarrativeCheck
 
@@ -110,11 +112,12 @@ SOME_FAILED = "No reason is supported: those that could be checked here fail."
 TRUE_FIRST = (QUESTIONS[1],)  # of two that pass one check each, the reason that is true comes before the words in use
 
 Checks = Mapping[str, Sequence[CheckLine]]  # by narrator, in the order of QUESTIONS
+Records = Mapping[str, narrator_overview.TrackRecord | None]
 
 
 def sentence_verdict(
     checks: Checks,
-    records: Mapping[str, narrator_overview.TrackRecord | None],
+    records: Records,
     chances: Mapping[str, float] = MappingProxyType({}),
     certainty: float = 1.0,
 ) -> str:
@@ -128,9 +131,7 @@ def sentence_verdict(
     return " ".join(filter(None, (_supported(checks, records, chances), unsure)))
 
 
-def _supported(
-    checks: Checks, records: Mapping[str, narrator_overview.TrackRecord | None], chances: Mapping[str, float]
-) -> str:
+def _supported(checks: Checks, records: Records, chances: Mapping[str, float]) -> str:
     named = {method: lines for method, lines in checks.items() if lines[0].state == "yes"}
     sound = {method: lines for method, lines in named.items() if all(line.state != "no" for line in lines)}
     passed = {method: _passed(lines) for method, lines in sound.items()}
@@ -166,9 +167,7 @@ def _passed(lines: Sequence[CheckLine]) -> tuple[str, ...]:
     return tuple(line.question for line in lines[1:] if line.state == "yes")
 
 
-def _share(
-    method: str, records: Mapping[str, narrator_overview.TrackRecord | None], chances: Mapping[str, float]
-) -> float | None:
+def _share(method: str, records: Records, chances: Mapping[str, float]) -> float | None:
     """The chance of this sentence, else the share of its narrator's right reasons; None where neither is known."""
     record = records.get(method)
     return chances.get(method, None if record is None else record.right)
@@ -176,7 +175,7 @@ def _share(
 
 def _by_luck(
     supported: Mapping[str, object],
-    records: Mapping[str, narrator_overview.TrackRecord | None],
+    records: Records,
     chances: Mapping[str, float],
 ) -> str:
     pass_ = "pass" if len(supported) > 1 else "passes"
@@ -189,7 +188,7 @@ def _by_luck(
 def _best(
     methods: Sequence[str],
     lines: Sequence[CheckLine],
-    records: Mapping[str, narrator_overview.TrackRecord | None],
+    records: Records,
     chances: Mapping[str, float],
 ) -> str:
     they, name, their, is_ = ("They", "name", "their", "are") if len(methods) > 1 else ("It", "names", "its", "is")
@@ -204,9 +203,7 @@ def _best(
     return text
 
 
-def _shares(
-    methods: Sequence[str], records: Mapping[str, narrator_overview.TrackRecord | None], chances: Mapping[str, float]
-) -> str:
+def _shares(methods: Sequence[str], records: Records, chances: Mapping[str, float]) -> str:
     """The chance of these sentences where it is known, else how often reasons of their narrators were right; empty
     where neither is known of any."""
     likely = [
@@ -253,10 +250,25 @@ def names_of(methods: Sequence[str]) -> str:
 
 def best_sentence(comparison: "Comparison") -> str:
     """Which sentence is best supported; empty without sentences. What was not checked by now is not waited for."""
-    model = comparison.decision.card.name
-    checks = {narrative.method: _by_now(checks_of(comparison, narrative)) for narrative in comparison.narratives}
-    records = {method: narrator_overview.track_record(model, method) for method in checks}
+    decision, narratives = comparison.decision, comparison.narratives
+    checks = {narrative.method: _by_now(checks_of(comparison, narrative)) for narrative in narratives}
+    records = applicable_records(known_records(decision.card.name, checks), decision.encoding, narratives)
     return sentence_verdict(checks, records, chances_of(comparison), max(comparison.probabilities))
+
+
+def known_records(model: str, narrators: Iterable[str]) -> Records:
+    """Return by narrator how often its reasons were right on unseen inputs, None where that is not known."""
+    return {narrator: narrator_overview.track_record(model, narrator) for narrator in narrators}
+
+
+def applicable_records(records: Records, encoding: "Encoding", narratives: Iterable["Narrative"]) -> Records:
+    """Return the records that say something of this input: none where it is unlike those that were measured, nor for
+    a sentence that gives no reason."""
+    without = {narrative.method for narrative in narratives if not reason_of(narrative.text)}
+    return {
+        narrator: None if encoding.unlike_training or narrator in without else record
+        for narrator, record in records.items()
+    }
 
 
 def chances_of(comparison: "Comparison") -> dict[str, float]:

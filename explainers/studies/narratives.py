@@ -17,6 +17,7 @@ from explainers.evaluation.narrator_runs import NarratorEvaluation
 from explainers.evaluation.narrators import record_text
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
 from explainers.narrative import sentences, text_metrics
+from explainers.narrative.content_words import reason_of
 from explainers.report import narrator_tables, wording
 from explainers.report.tables import Table, TableColumn
 from explainers.results.manifest import strict_json
@@ -109,9 +110,7 @@ def _trade_off(number: int, record: Record, labels: Sequence[str]) -> TradeOff |
     others = [method for method, name in stated.items() if name not in (None, record["predicted"])]
     pairs = list(product(others, faithful))
     compared = [*others, *faithful] if pairs else []
-    closeness = {
-        method: text_metrics.sentence_bleu(sentences.reason_of(record[method]), record["people"]) for method in compared
-    }
+    closeness = {method: text_metrics.sentence_bleu(reason_of(record[method]), record["people"]) for method in compared}
     best = max(pairs, key=lambda pair: closeness[pair[0]] - closeness[pair[1]], default=None)
     if best is None or closeness[best[0]] <= closeness[best[1]]:
         return None
@@ -139,12 +138,7 @@ def _right_by_rules(record: Record, method: str) -> bool | None:
 
 def _right_by_words(record: Record, method: str, labels: Sequence[str]) -> bool:
     """Return whether any of its content words, class names apart, stands in the input."""
-    return (
-        text_metrics.mentioned(
-            sentences.without_label(sentences.reason_of(record[method]), labels), record_text(record)
-        )
-        > 0
-    )
+    return text_metrics.mentioned(sentences.without_label(reason_of(record[method]), labels), record_text(record)) > 0
 
 
 def _stated(record: Record, labels: Sequence[str]) -> dict[str, str | None]:
@@ -152,7 +146,7 @@ def _stated(record: Record, labels: Sequence[str]) -> dict[str, str | None]:
     classes = {
         method: sentences.stated_class(record[method], labels)
         for method in NARRATORS.ids
-        if method in record and sentences.reason_of(record[method])
+        if method in record and reason_of(record[method])
     }
     return {method: None if number is None else labels[number] for method, number in classes.items()}
 

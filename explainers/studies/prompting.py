@@ -21,7 +21,8 @@ from explainers.installation import ASSETS
 from explainers.models import smollm2
 from explainers.models.frozen_model import FrozenModel
 from explainers.narrative import text_metrics
-from explainers.narrative.sentences import reason_of, sentence, stated_class
+from explainers.narrative.content_words import reason_of
+from explainers.narrative.sentences import sentence, stated_class
 from explainers.report.tables import Table, TableColumn
 from explainers.studies.readings.measure import FOLDER, PEOPLE, ReadItem, holds, read_items, read_key, read_marks
 

@@ -21,8 +21,8 @@ from explainers.metrics import bootstrap, erasure
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.frozen_model import FrozenModel
 from explainers.narrative.checks import FILE, Reliability, check_narrative, features
+from explainers.narrative.content_words import reason_of
 from explainers.narrative.narrate import narrate
-from explainers.narrative.sentences import reason_of
 from explainers.report.tables import Table, TableColumn
 from explainers.studies.readings.measure import FOLDER, PEOPLE, holds, plain, read_items, read_key, read_marks
 from explainers.training.artifacts import find_artifact

@@ -2,17 +2,21 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from explainers.comparison import answer as module
-from explainers.comparison.answer import confidence, measured
+from explainers.comparison.answer import UNLIKE_TRAINING, answer, confidence, measured
 from explainers.results.answer import Confidence
+from explainers.results.comparison import Comparison
 
 CONTENT = {
     "rule": "regression",
+    "top": "top 2",
     "base rate": {"unfitted": [0.9, 0.8, 0.95, 40], "learned": [1.0, 0.97, 1.0, 30]},
     "coefficients": [-2.0, 4.0, 0.1, -1.0, 2.0],
     "covariance": [[0.25, 0, 0, 0, 0], *[[0] * 5] * 4],
@@ -86,6 +90,18 @@ def test_learned_methods_have_a_coefficient_and_a_range_of_their_own() -> None:
 @pytest.mark.parametrize("methods", [(), ("lime",), ("aml",), ("aml", "lime"), (*ALL, "cimi")])
 def test_there_is_none_for_a_set_of_methods_that_was_not_measured(methods: tuple[str, ...]) -> None:
     assert confidence(0.5, 10, texts=1, methods=methods) is None
+
+
+def test_an_input_unlike_those_that_were_measured_has_none(compared: Callable[..., Comparison]) -> None:
+    weights = (0.4, 0.3, 0.2, 0.1, *(0.0,) * 6)
+    other = (0.4, 0.2, 0.3, 0.1, *(0.0,) * 6)  # one of the first two in common
+    comparison = compared(lambda kept: kept @ np.asarray(weights), dict(zip(PLAIN, (weights, other), strict=True)))
+    encoding = replace(comparison.decision.encoding, unlike_training=True)
+    unlike = replace(comparison, decision=replace(comparison.decision, encoding=encoding))
+    given = [answer(each, finished=True) for each in (comparison, unlike)]
+    assert [one.status for one in given] == ["supported", "supported"]
+    assert [one.confidence is None for one in given] == [False, True]
+    assert [one.no_confidence for one in given] == ["", UNLIKE_TRAINING]
 
 
 def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(

@@ -14,7 +14,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.narrative import checks
 from explainers.narrative.checks import DRAWS, FEW, FEWEST, SHARED, check_narrative, other_sets
-from explainers.narrative.sentences import reason_of
+from explainers.narrative.content_words import reason_of
 from explainers.results.events import NO_WORD, Narrative, NarrativeCheck
 
 WORDS = ("a", "good", "film", "but", "a", "dull", "plot", "and", "long", *(f"w{number}" for number in range(13)))

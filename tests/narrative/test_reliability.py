@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -110,6 +111,7 @@ def test_only_the_narrators_that_were_read_have_a_chance(model: FrozenModel, mon
     assert chance_of(model, encoding, narrative(reason), None) is not None
     assert chance_of(model, encoding, narrative(reason, method="cause_phi"), None) is None
     assert chance_of(model, encoding, narrative("The answer is neutral."), None) is None
+    assert chance_of(model, replace(encoding, unlike_training=True), narrative(reason), None) is None
     fitted.card["sha256"] = "of other weights"
     assert chance_of(model, encoding, narrative(reason), None) is None
     fitted.card["sha256"] = "abc"

@@ -7,7 +7,8 @@ from html import escape
 import pytest
 
 from explainers.report.document import document
-from explainers.report.narratives import NO_CLASS, narrative_lines, narratives_section
+from explainers.report.narratives import NO_CLASS, applicable_records, narrative_lines, narratives_section
+from explainers.report.narrator_overview import TrackRecord
 from explainers.report.terminal import comparison_lines
 from explainers.results.comparison import Comparison
 from explainers.results.events import NO_WORD, Failure, Narrative, NarrativeCheck
@@ -78,6 +79,18 @@ def test_the_best_supported_sentence_comes_first(comparison: Comparison) -> None
     verdict, *_ = narrative_lines(checked)
     assert verdict.startswith("Best supported: CAuSE + word losses. It names the model's class and is true of the")
     assert f"<h2>In words</h2><p>{escape(verdict)}</p>" in narratives_section(checked)
+
+
+def test_a_record_says_nothing_of_another_kind_of_input_nor_of_a_sentence_without_a_reason(
+    comparison: Comparison,
+) -> None:
+    record, encoding = TrackRecord("93 %", "Of 300 …", 0.93), comparison.decision.encoding
+    texts = {"cause": "The answer is yes because the film is good.", "cause_phi": "The answer is yes."}
+    narratives = [Narrative(method, text, 0, (), (), 0.1) for method, text in texts.items()]
+    records = dict.fromkeys(texts, record)
+    assert applicable_records(records, encoding, narratives) == {"cause": record, "cause_phi": None}
+    unlike = replace(encoding, unlike_training=True)
+    assert applicable_records(records, unlike, narratives) == {"cause": None, "cause_phi": None}
 
 
 def test_equal_sentences_stand_once_with_all_names(comparison: Comparison) -> None:

@@ -100,12 +100,12 @@ ELSEWHERE = (
 ENGLISH, OTHERS = frozenset(COMMON.split()), frozenset(ELSEWHERE.split())
 
 
-def input_warnings(name: str, encoding: Encoding, unknown: int | None, *, english_only: bool) -> str:
+def input_warnings(name: str, encoding: Encoding, *, foreign: bool) -> str:
     """The encoding's own warning, and those about equal texts and another language, as one text."""
     warnings = [encoding.warning]
     if len(encoding.texts) == 2 and encoding.texts[0].strip() == encoding.texts[1].strip():
         warnings.append(IDENTICAL)
-    if english_only and looks_foreign(encoding, unknown):
+    if foreign:
         warnings.append(FOREIGN.format(name=name))
     return " ".join(filter(None, warnings))
 

@@ -24,7 +24,7 @@ from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
 from explainers.metrics.bootstrap import wilson
 from explainers.models.tasks import reason_truth, task_of
-from explainers.narrative.sentences import reason_of
+from explainers.narrative.content_words import reason_of
 from explainers.report.tables import Table, TableColumn, csv_text
 from explainers.training.artifacts import find_artifact
 

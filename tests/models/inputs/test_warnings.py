@@ -67,9 +67,8 @@ def unknown() -> int | None:
 def test_another_language_is_noticed(text: str) -> None:
     encoding = read(text)
     assert looks_foreign(encoding, unknown())
-    warning = input_warnings("sst2", encoding, unknown(), english_only=True)
-    assert warning == FOREIGN.format(name="sst2")
-    assert input_warnings("owner/model", encoding, unknown(), english_only=False) == ""
+    assert input_warnings("sst2", encoding, foreign=True) == FOREIGN.format(name="sst2")
+    assert input_warnings("owner/model", encoding, foreign=False) == ""
 
 
 @pytest.mark.parametrize("text", ENGLISH_TEXTS)
@@ -111,9 +110,9 @@ def test_equal_texts_are_noticed_and_joined_with_what_was_cut(
     pieces_tokenizer: Callable[[tuple[str, ...]], Tokenizer],
 ) -> None:
     small = pieces_tokenizer(("good", "film"))
-    assert input_warnings("m", encode(small, ("good film", " good film"), "word"), 1, english_only=False) == IDENTICAL
+    assert input_warnings("m", encode(small, ("good film", " good film"), "word"), foreign=False) == IDENTICAL
     small.enable_truncation(5)
-    warning = input_warnings("m", encode(small, ("good film", "good film"), "word"), 1, english_only=False)
+    warning = input_warnings("m", encode(small, ("good film", "good film"), "word"), foreign=False)
     assert warning.startswith("The text is too long for this model: it reads ")
     assert warning.endswith(f" are explained. {IDENTICAL}")
 

@@ -156,9 +156,17 @@ def test_a_sentence_is_one_unit_and_an_opened_one_is_its_words(bert: FrozenModel
 def test_sentences_are_no_foreign_language(bert: FrozenModel) -> None:
     english = replace(bert, english_only=True)
     for unit in TEXT_UNITS:
-        assert decide(english, TEXT, settings=Settings(unit)).decision.encoding.warning == ""
-        foreign = decide(english, "der film war gut und die geschichte war nicht schlecht", settings=Settings(unit))
-        assert "does not look like English" in foreign.decision.encoding.warning
+        encoding = decide(english, TEXT, settings=Settings(unit)).decision.encoding
+        assert (encoding.warning, encoding.unlike_training) == ("", False)
+
+
+def test_another_language_is_unlike_what_an_english_model_was_trained_on(bert: FrozenModel) -> None:
+    german = "der film war gut und die geschichte war nicht schlecht"
+    for unit in TEXT_UNITS:
+        encoding = decide(replace(bert, english_only=True), german, settings=Settings(unit)).decision.encoding
+        assert "does not look like English" in encoding.warning
+        assert encoding.unlike_training
+        assert not decide(bert, german, settings=Settings(unit)).decision.encoding.unlike_training
 
 
 def test_erasing_a_sentence_erases_its_words(bert: FrozenModel) -> None:

@@ -370,7 +370,7 @@ def test_an_image_of_the_models_size_is_read_as_it_is() -> None:
     original = noise(400, 100)
     fitted = fit_image(original)
     assert np.array_equal(fitted.pixels, original.pixels())
-    assert fitted.warning == ""
+    assert (fitted.warning, fitted.is_scaled) == ("", False)
     assert fitted.boxes[0] == (0, 0, 25, 25)
     assert fitted.boxes[4] == (150, 0, 175, 25)  # beyond the first strip
     assert fitted.boxes[47] == (375, 75, 400, 100)
@@ -410,7 +410,7 @@ def test_another_shape_is_fitted_in_and_its_patches_lie_inside_it(width: int, he
         assert 0 <= top < bottom <= height
     for one, other in combinations(boxes, 2):
         assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-    assert fitted.warning == FITTED
+    assert (fitted.warning, fitted.is_scaled) == (FITTED, True)
 
 
 def test_what_is_beside_the_image_is_grey_and_no_unit(model: SceneModel) -> None:
