@@ -15,6 +15,7 @@ from app.compare import guess, heat_maps, score_sheet, units
 from app.compare.runs import Run, answer_of
 from app.compare.state import NO_OTHER, PREDICTED, compare_state
 from explainers.evaluation.names import RANDOM
+from explainers.models.inputs.encoding import Erasure
 from explainers.report import answer as answer_report
 from explainers.report.wording import decimals, escaped, holding_clauses, name_of_units, one_line, plural, target_name
 from explainers.results.answer import Answer, ErasureEffect, Units
@@ -136,6 +137,7 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     old = shown is not run and known
     kind = f"{answer.status if known else 'pending'}{' old' if old else ''}{' computed' if run.stored is None else ''}"
     about = _heading(shown, answer, asks=not run.active) if known else _waiting(run)
+    meaning = answer_report.heading_meaning(answer, shown.comparison()) if known else ""
     badge = f'<span class="answer-old">{escape(_old(run, shown))}</span>' if old else ""
     told = run.active or answer.leading or not answer.undecided
     provisional = known and answer.provisional and not old and told
@@ -143,7 +145,7 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     text = _input(shown if known else run, named, decided=bool(answer.marked))
     return (
         f'<section class="answer {kind}" aria-label="Answer" role="status">'
-        f'<div class="answer-head"><span>{escape(about)}</span>{badge}{more}</div>'
+        f'<div class="answer-head"><span title="{escape(meaning)}">{escape(about)}</span>{badge}{more}</div>'
         f"{text}{_bars(shown, answer if known else None)}"
         f'<div class="answer-below">{_below(shown, answer) if known else _empty_below()}</div></section>'
     )
@@ -333,11 +335,16 @@ def _empty_below() -> str:
     return '<p class="answer-sentence"></p><div class="answer-marks"></div>'
 
 
+def other_erasures(answer: Answer, comparison: Comparison) -> list[Erasure]:
+    """Return the operators under which another answer may come: not those under which this one holds."""
+    holding = [comparison.decision.settings.erasure, *(erasure for erasure, holds in answer.holds if holds)]
+    return [] if answer.p is None else [one for one in comparison.decision.card.erasures if one not in holding]
+
+
 def _actions(run: Run, answer: Answer, *, disabled: bool) -> None:
     """Draw buttons for what can be tried next; `disabled` until the next answer has come."""
     comparison, state = run.comparison(), compare_state()
-    others = () if answer.p is None else comparison.decision.card.erasures
-    erasures = [erasure for erasure in others if erasure != comparison.decision.settings.erasure]
+    erasures = other_erasures(answer, comparison)
     settings = comparison.decision.settings
     closed = units.closed_sentences(comparison.decision.encoding, settings, answer.words)
     if comparison.explains_predicted and not erasures and not units.has_actions(closed, settings):

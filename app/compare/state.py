@@ -319,7 +319,7 @@ class CompareState(PageState[CompareControls]):
             image = InputImage.uploaded(content)
             display_image(image)
         except DataUnavailable as error:
-            self.image_problem = f"{error} The previous image stays."
+            self.image_problem = f"{error} The previous image stays." if self.controls.picture else str(error)
             return
         self.change(own_image=image)
         self.image_changed(OWN_IMAGE)

@@ -42,6 +42,7 @@ from explainers.results.answer import CONSENSUS, LEAST, Answer, Confidence, Eras
 from explainers.results.attribution import PERCENTS, top_count
 
 if TYPE_CHECKING:
+    from explainers.models.inputs.encoding import Unit
     from explainers.results.comparison import Comparison
     from explainers.results.events import MethodResult, OperatorCheck, RandomControl
 
@@ -256,11 +257,17 @@ def _refused_at_once(comparison: "Comparison") -> str:
         name = "unit" if comparison.decision.encoding.multimodal else comparison.decision.settings.name_of_unit
         counted = f"{number} {name}{'' if number == 1 else 's'}"
         has = f"The {'prompt' if comparison.decision.encoding.examples else 'input'} has {counted}"
+        if comparison.decision.settings.by_word and any(map(_is_punctuation, comparison.decision.encoding.units)):
+            has += ", punctuation included"
         return f"{has}; the test against random orders needs at least {FEWEST_UNITS}."
     if p <= LEAST:
         what = comparison.decision.explained if comparison.decision.target.is_contrast else "this class"
         return f"The probability of {what} is only {p:.2f}, so erasing units can hardly lower it."
     return ""
+
+
+def _is_punctuation(unit: "Unit") -> bool:
+    return not any(character.isalnum() for character in unit.text)
 
 
 def _nothing_to_test(comparison: "Comparison", members: Mapping[str, "MethodResult"]) -> str:

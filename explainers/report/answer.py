@@ -73,6 +73,19 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
     return f"{words[:1].upper()}{words[1:]} {verb} {_label(comparison)}{alone}{so_far}"
 
 
+def heading_meaning(answer: Answer, comparison: "Comparison") -> str:
+    """Return what the verb of the heading means, for a hover; empty where no unit is named."""
+    if answer.status == "pending" or not answer.marked:
+        return ""
+    units = wording.plural(wording.name_of_units(comparison.decision))
+    first = f"The {units} that stand first in the mean rank of the compared methods."
+    if answer.leading or not comparison.explains_predicted:
+        return first
+    if answer.effect is not None and answer.effect.changes_class:
+        return f"{first} “Carry”: without {_them(answer)} the model predicts another class."
+    return f"{first} “Weigh most”: the model predicts the same class without {_them(answer)}, with another probability."
+
+
 def effect_line(answer: Answer, comparison: "Comparison") -> str:
     """Return such as "p(positive) 0.95 → 0.07 without them; 0.84 without two random words"; by keeping where that tells
     more."""
@@ -201,7 +214,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
     own, _ = effect.shown
     majority = 2 * answer.naming > answer.compared
     verb, verbs = ONE_OF_THEM if len(answer.words) == 1 else ALL_OF_THEM
-    agree = f"{answer.naming} of {answer.compared} compared methods {verbs}"
+    agree = f"{answer.naming} of {answer.compared} compared methods {verb if answer.naming == 1 else verbs}"
     agree = agree if answer.naming else f"no compared method {verb}"
     return (
         Mark(

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import (
+    ERASURES,
     MULTIMODAL_ERASURES,
     UNIT_KINDS,
     Encoding,
@@ -92,7 +93,8 @@ def checked_settings(
 ) -> Settings:
     """The settings as typed by a person. Raises `ExplanationError` with what is possible."""
     if erasure not in MULTIMODAL_ERASURES:
-        operators = ", ".join(MULTIMODAL_ERASURES)
+        of_images = [operator for operator in MULTIMODAL_ERASURES if operator not in ERASURES]
+        operators = f"{', '.join(ERASURES)}, and for images {', '.join(of_images)}"
         raise ExplanationError(f"Unknown erasure operator {erasure!r}. Choose one of: {operators}.")
     if unit not in UNIT_KINDS:
         raise ExplanationError(f"Unknown unit {unit!r}. Choose one of: {', '.join(UNIT_KINDS)}.")

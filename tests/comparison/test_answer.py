@@ -133,6 +133,15 @@ def test_an_answer_is_refused_with_the_reason(name: str, compared: Compared) -> 
     assert reason in result.refusal
 
 
+def test_punctuation_is_said_to_count(compared: Compared) -> None:
+    comparison = compared(additive(FOUR), {IG: FOUR, LIME: FOUR}, units=4)
+    assert "has 4 words; the test" in answer(comparison, finished=True).refusal
+    *words, last = comparison.decision.encoding.units
+    encoding = replace(comparison.decision.encoding, units=(*words, replace(last, text="!")))
+    ended = replace(comparison, decision=replace(comparison.decision, encoding=encoding))
+    assert "has 4 words, punctuation included; the test" in answer(ended, finished=True).refusal
+
+
 def test_where_every_method_failed_there_is_nothing(compared: Compared) -> None:
     failed = replace(compared(additive(), {}), failures=(Failure(IG, "There is not enough memory."),))
     assert answer(failed, finished=True).refusal == NOTHING

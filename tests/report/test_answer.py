@@ -23,6 +23,7 @@ from explainers.report.answer import (
     group_lines,
     group_title,
     heading,
+    heading_meaning,
     marks,
     method_sentence,
     operators_line,
@@ -195,10 +196,22 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
     assert confidence_sentence(alone) == f"On 114 inputs of {planted}"
 
 
+def test_the_verb_of_the_heading_is_explained() -> None:
+    first = "The words that stand first in the mean rank of the compared methods."
+    carry = heading_meaning(SUPPORTED, COMPARISON)
+    assert carry == f"{first} “Carry”: without them the model predicts another class."
+    weigh = heading_meaning(replace(SUPPORTED, words=(1,), effect=SMALL), COMPARISON)
+    assert weigh == f"{first} “Weigh most”: the model predicts the same class without it, with another probability."
+    assert heading_meaning(LEADING, COMPARISON) == first
+    assert heading_meaning(SUPPORTED, comparison(label=0)) == first
+    assert heading_meaning(OPEN, COMPARISON) == heading_meaning(REFUSED, COMPARISON) == ""
+
+
 def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark() -> None:
     effect, agreement, robust = marks(SUPPORTED, COMPARISON)
     assert (effect.text, effect.holds) == ("0.95 → 0.07 without them", True)
     assert (agreement.text, agreement.holds) == ("9 of 10 compared methods name all of them", True)
+    assert marks(replace(SUPPORTED, naming=1), COMPARISON)[1].text == "1 of 10 compared methods names all of them"
     nobody = marks(replace(SUPPORTED, naming=0), COMPARISON)[1]
     assert (nobody.text, nobody.holds) == ("no compared method names all of them", False)
     assert (robust.text, robust.holds) == ("holds under 2 of 3 operators", False)

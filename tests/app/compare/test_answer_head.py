@@ -80,6 +80,14 @@ def test_words_that_are_named_are_marked_also_where_nothing_is_decided(
     assert 'class="answer-input">' in decided
 
 
+def test_only_an_operator_that_may_answer_otherwise_is_offered(ran: Callable[..., Run]) -> None:
+    run = ran("a good film but dull and very bad plot not")
+    answer = replace(answer_of(run), status="supported", p=0.05, holds=(("delete", True), ("zero", False)))
+    assert answer_head.other_erasures(answer, run.comparison()) == ["zero"]
+    assert answer_head.other_erasures(replace(answer, holds=()), run.comparison()) == ["delete", "zero"]
+    assert answer_head.other_erasures(replace(answer, p=None), run.comparison()) == []
+
+
 def test_the_sheet_is_told_of_the_first_decisive_unit(ran: Callable[..., Run]) -> None:
     run = ran("a good film but dull and very bad plot not")
     assert run.current is not None

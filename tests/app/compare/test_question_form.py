@@ -88,6 +88,15 @@ def test_a_pasted_image_takes_the_place_of_the_one_before(page: Any, state: Comp
     assert state.controls.picture == OWN_IMAGE
 
 
+def test_a_first_image_that_is_none_leaves_no_previous_one(state: CompareState) -> None:
+    state.take_image(b"this is text")
+    assert state.image_problem.endswith(" The previous image stays.")
+    state.change(picture="")
+    state.take_image(b"this is text")
+    assert state.image_problem.startswith("The file cannot be read as an image.")
+    assert "previous" not in state.image_problem
+
+
 @pytest.mark.parametrize(
     ("pasted", "sentence"),
     [
