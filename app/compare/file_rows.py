@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import plain_text
-from app.compare.state import OWN_IMAGE, CompareState, FileRows, RowFile, compare_state
+from app.compare.row_file import FileRows, RowFile
+from app.compare.state import OWN_IMAGE, CompareState, compare_state
 from app.compare.stored_results import OWN_TEXT, is_image_name, named
 from app.session import value_of
 from explainers.annotations.formats.archives import is_archive, read_archive

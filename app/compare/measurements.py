@@ -17,6 +17,7 @@ import streamlit as st
 from app import plain_text
 from app.compare import drawing_options, duel, file_rows, follow_ups, panels, sheet_rows, two_models
 from app.compare.engine import Engine
+from app.compare.kept_inputs import HOURS
 from app.compare.runs import FollowUp, Run
 from app.compare.state import BOTH_KINDS, compare_state
 from app.session import described
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
 HEAT_MAPS = ("Heat maps, PNG", "plots.heatmaps_png", "crosslight-heat-maps.png", "image/png")
 LINK = {
     "": "The address holds the settings and the input. Whoever opens it sees this page.",
-    "text": "The address holds the settings, but the text is too long for it. Send the JSON file: its content, pasted "
-    "as the text, opens this page.",
-    "picture": "The address holds the settings and the text, but not your own image. Send the image or the HTML file "
-    "with it.",
-    "text and picture": "The address holds the settings, but neither your own image nor the text, which is too long. "
-    "Send both with it, or the HTML file.",
+    "text": "The address holds the settings and a name for the text, which is too long for it. This server keeps it "
+    "for up to {hours} hours. Later the content of the JSON file, pasted as the text, opens this page.",
+    "picture": "The address holds the settings, the text and a name for your own image. This server keeps it for up to "
+    "{hours} hours. Later send the image or the HTML file with it.",
+    "text and picture": "The address holds the settings and names for your own image and the text, which is too long "
+    "for it. This server keeps both for up to {hours} hours. Later send them with it, or the HTML file.",
 }
 
 Pair = tuple[tuple[int, int], float]
@@ -101,7 +102,7 @@ def show_downloads(comparison: "Comparison", *, disabled: bool) -> None:
             parameters = {name: st.query_params.get_all(name) for name in st.query_params}
             page = urlsplit(st.context.url or "")._replace(query=urlencode(parameters, doseq=True))
             st.code((page if page.path else page._replace(path="/")).geturl(), language=None)
-            st.caption(LINK[compare_state().left_out])
+            st.caption(LINK[compare_state().left_out].format(hours=HOURS))
 
 
 def file_content(maker: str, comparison: "Comparison") -> str | bytes:

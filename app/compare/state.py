@@ -16,8 +16,9 @@ from uuid import uuid4
 import streamlit as st
 
 from app import model_pool, session
-from app.compare import long_texts, runs
-from app.compare.long_texts import LongTexts
+from app.compare import kept_inputs, runs
+from app.compare.kept_inputs import IMAGE_NAME, TEXTS_NAME, KeptTexts
+from app.compare.row_file import RowFile
 from app.compare.stored_results import (
     GENERATED,
     OWN_TEXT,
@@ -32,7 +33,6 @@ from app.compare.stored_results import (
 from app.session import FLAG, NAMES, NOT_CARRIED, TEXT, Codec, PageState, carried, held, one_of, sent_by, whole_number
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import DataUnavailable
-from explainers.methods.registry import MethodSpec
 from explainers.metrics.agreement import AGREEMENTS
 from explainers.report.colours import PRESETS
 from explainers.report.display_images import display_image
@@ -41,7 +41,8 @@ from explainers.results.decision import UNTIL_SETTLED
 PREDICTED, NO_OTHER = "the predicted one", "nothing"  # the class to explain, and the one that it is compared with
 OWN_IMAGE = "your own picture"  # the name of an uploaded one
 LONGEST_IN_ADDRESS = 400  # characters
-NOT_HERE = "The text of this address was too long for it. Paste the text, or the content of its JSON export."
+NOT_HERE = "The text is too long for this address, and the server no longer has it. Paste it, or its JSON export."
+IMAGE_NOT_HERE = "The server no longer has the image of this address. Give the image again."
 STEPS_KEPT, IMAGES_KEPT = 100, 40 * 2**20  # steps of Undo, and bytes of their images
 NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
 BOTH_KINDS, AUTO = "Both", "auto"
@@ -158,26 +159,6 @@ class RowOrder(NamedTuple):
     removed: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class FileRows:
-    """The rows of every input of a file by its texts (the second may be empty), and sentences about bad rows."""
-
-    rows: Mapping[tuple[str, str], tuple[MethodSpec, ...]]
-    problems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RowFile:
-    """An uploaded file; its parts if it is an archive with several; `problem` is a sentence where it cannot be used."""
-
-    name: str
-    content: bytes
-    parts: tuple[str, ...] = ()
-    part: str = ""
-    read: FileRows | None = None
-    problem: str = ""
-
-
 @dataclass
 class CompareState(PageState[CompareControls]):
     """The controls, the steps of Undo, and what the page shows."""
@@ -189,8 +170,8 @@ class CompareState(PageState[CompareControls]):
     taken_back: str = ""  # what Undo took back, until the page has said it
     asked: Example | None = None  # the input that is explained
     multimodal: bool = False  # whether the model reads images
-    left_out: str = ""  # what the address does not hold of it: nothing, "text", "picture" or "text and picture"
-    long_texts: LongTexts = field(default_factory=LongTexts)
+    left_out: str = ""  # of what the address has only a name: nothing, "text", "picture" or "text and picture"
+    kept_texts: KeptTexts = field(default_factory=KeptTexts)
     run: runs.Run | None = None
     last_good_run: runs.Run | None = None
     beside_run: runs.Run | None = None  # of the second model
@@ -211,14 +192,19 @@ class CompareState(PageState[CompareControls]):
     def read_address(self, parameters: set[str]) -> None:
         before = self.controls.picture
         super().read_address(parameters)
-        if not parameters & {"example", *TEXTS, "picture"}:
+        long = any(st.query_params.get(name) for name in (TEXTS_NAME, IMAGE_NAME))
+        if not (parameters & {"example", *TEXTS, "picture"} or (parameters and long)):
             return
         model = self.controls.model
         fitting = (*titles(model), *titles(model, multimodal=True))  # whether it reads images may not be known yet
         self._offer("example", ("", *fitting))
-        texts = self._own_texts()
-        title = OWN_TEXT if texts is not None else self.controls.example or titles(model)[0]
+        texts, own_image = self._own_texts(), self._own_image()
+        own = texts is not None or own_image is not None
+        title = OWN_TEXT if own else self.controls.example or titles(model)[0]
         image = self.controls.picture if is_image_name(self.controls.picture) else before
+        if own_image is not None:
+            image = OWN_IMAGE
+            self.change(own_image=own_image)
         self.change(example=title, picture=image)
         curated = named(title)
         if curated is not None:
@@ -227,16 +213,26 @@ class CompareState(PageState[CompareControls]):
             self._set_inputs(texts or ("", ""), "")
 
     def _own_texts(self) -> tuple[str, str] | None:
-        """Return those of the address, or those that are too long for it, which only this session has; None for an
-        example. What the address says of the units of texts that are not here waits until they are pasted."""
+        """Return those of the address, or those that are too long for it and kept here; None for an example. What the
+        address says of the units of texts that are not here waits until they are pasted."""
         if any(st.query_params.get_all(name) for name in TEXTS):
             return self.controls.texts
-        own = st.query_params.get(long_texts.NAME, "")
-        if own and own not in self.long_texts.known:
-            self.note(long_texts.NAME, NOT_HERE)
-            self.long_texts.wait_for(own, {name: getattr(self.controls, name) for name in RESET})
+        own = st.query_params.get(TEXTS_NAME, "")
+        texts = self.kept_texts.find(own)
+        if own and texts is None:
+            self.note(TEXTS_NAME, NOT_HERE)
+            self.kept_texts.wait_for(own, {name: getattr(self.controls, name) for name in RESET})
             self.change(**RESET)
-        return self.long_texts.known.get(own)
+        return texts
+
+    def _own_image(self) -> InputImage | None:
+        """Return the image that the address has a name for; None for none, and for one that is no longer here."""
+        name = st.query_params.get(IMAGE_NAME, "")
+        image = kept_inputs.find_image(name)
+        if name and image is None:
+            self.note(IMAGE_NAME, IMAGE_NOT_HERE)
+            self.change(**RESET)
+        return image
 
     def ask(self, example: Example) -> None:
         """Called once in a run of the page, after its controls, with the input that is explained: a changed question is
@@ -250,15 +246,16 @@ class CompareState(PageState[CompareControls]):
         self.finish()
 
     def address(self) -> dict[str, list[str]]:
-        """Return the texts of every parameter: of an example its title alone, of long texts their name."""
+        """Return the texts of every parameter: of an example its title alone, of long texts and of an image that was
+        given their name."""
         if self.asked is None:
             return {}
         own, first = self.controls.example == OWN_TEXT, titles(self.controls.model, multimodal=self.multimodal)[0]
         texts = (self.asked.text, self.asked.pair or "") if own else ("", "")
         image = self.controls.picture if own and self.asked.image is not None else ""
         short = all(len(text) <= LONGEST_IN_ADDRESS for text in texts)
-        missing = [*([] if short else ["text"]), *(["picture"] if image == OWN_IMAGE else [])]
-        self.left_out = " and ".join(missing)
+        given = self.asked.image if image == OWN_IMAGE else None
+        self.left_out = " and ".join([*([] if short else ["text"]), *(["picture"] if given is not None else [])])
         written = replace(
             session.without_first_model(self.controls),
             example="" if any(texts) or self.controls.example == first else self.controls.example,
@@ -266,7 +263,11 @@ class CompareState(PageState[CompareControls]):
             pair=texts[1] if short else "",
             picture="" if image == OWN_IMAGE else image,
         )
-        return {**session.encoded(written), long_texts.NAME: [] if short else [self.long_texts.remember(texts)]}
+        return {
+            **session.encoded(written),
+            TEXTS_NAME: [] if short else [self.kept_texts.remember(texts)],
+            IMAGE_NAME: [] if given is None else [kept_inputs.remember_image(given)],
+        }
 
     def undo(self) -> None:
         """Brings the last question back; called before the controls are drawn."""
@@ -296,7 +297,7 @@ class CompareState(PageState[CompareControls]):
 
     def text_changed(self) -> None:
         self.image_problem = ""
-        of_units = self.long_texts.pasted(self.controls.texts)
+        of_units = self.kept_texts.pasted(self.controls.texts)
         self.unchecked |= of_units.keys()
         self.change(**RESET | of_units)
         curated = named(self.controls.example)

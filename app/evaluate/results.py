@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import plain_text
+from app.compare.kept_inputs import TEXTS_NAME, remember_texts
 from app.compare.state import LONGEST_IN_ADDRESS
 from app.evaluate.charts import cascade_chart, cost_chart, curve_chart, evidence_dots, trust_map
 from app.evaluate.state import SetResult, evaluate_state
@@ -62,8 +63,8 @@ def compare_link(result: SetResult, row: "pd.Series[Any]", key: str) -> None:
     query |= {"pair": row["pair"]} if isinstance(row["pair"], str) else {}
     query |= {name: str(settings[name]) for name in ("samples", "steps", "unit")} | {"erase": settings["erasure"]}
     if max(map(len, query.values())) > LONGEST_IN_ADDRESS:
-        st.caption("The text is too long for a link. Paste it on the Compare page.")
-        return
+        texts = query.pop("text"), query.pop("pair", "")
+        query[TEXTS_NAME] = remember_texts(texts)
     with st.container(key=key):
         st.page_link("pages/compare.py", label="Open on Compare", icon=":material/arrow_forward:", query_params=query)
 

@@ -80,7 +80,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     ),
     "app/compare/measurements.py": (
         "label",
-        "LINK[compare_state().left_out]",
+        "LINK[compare_state().left_out].format(hours=HOURS)",
         "offered",
         "PLURALS[kind]",
         "follow_up.result.progress(run.comparison())",

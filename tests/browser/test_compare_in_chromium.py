@@ -139,6 +139,9 @@ def test_back_goes_from_a_long_text_to_a_short_one_and_forward_again(visit: Visi
     window.page.go_forward()
     expect(box).to_have_value(long)
     window.done()
+    window.page.reload()  # another session
+    expect(box).to_have_value(long)
+    window.done()
 
 
 def test_what_can_be_tried_next_is_one_press(visit: Visit) -> None:

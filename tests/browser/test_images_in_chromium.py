@@ -125,7 +125,10 @@ def test_images_are_given_and_a_wrong_file_loses_nothing(visit: Visit, server: s
     expect(page.get_by_text("cannot be read as an image")).to_have_count(0)
     shows(window, 120 / 40)
     settled(page).get_by_role("button", name="Link to this view").click()
-    expect(page.get_by_text("but not your own image")).to_be_visible()
+    expect(page.get_by_text("a name for your own image")).to_be_visible()
+    page.reload()  # another session
+    expect(page.get_by_text("your own image, 120 × 40 pixels")).to_be_visible()
+    expect(text).to_have_value(FIRST.text)
 
 
 def test_another_generated_example_is_in_the_address_and_comes_back(visit: Visit) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app import session
+from app.compare import kept_inputs
 from app.compare import state as compare
 from app.compare.state import CompareState, compare_state
 from explainers.datasets.example import Example, InputImage
@@ -17,6 +18,7 @@ def page(query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Any:
     browser = SimpleNamespace(session_state={}, query_params=query)
     for module in (session, compare):
         monkeypatch.setattr(module, "st", browser)
+    monkeypatch.setattr(kept_inputs, "SERVER", kept_inputs.ServerMemory())
     return browser
 
 

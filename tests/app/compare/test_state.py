@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from app import session
-from app.compare.long_texts import name_of
-from app.compare.state import OWN_IMAGE
+from app.compare.kept_inputs import IMAGE_NAME, TEXTS_NAME, name_of, remember_texts
+from app.compare.state import IMAGE_NOT_HERE, NOT_HERE, OWN_IMAGE
 from app.compare.stored_results import OWN_TEXT, curated_examples, titles
 from app.model_pool import first_model
 from explainers.datasets.example import InputImage
@@ -280,8 +280,27 @@ VERY_LONG = "A film without an end. " * 30
 def test_the_address_of_a_long_text_says_in_another_session_that_it_has_none(page: Any) -> None:
     state = opened(page, own="0123abcd")
     assert state.controls.text == FIRST.text
-    sentence = "The text of this address was too long for it. Paste the text, or the content of its JSON export."
-    assert list(state.problems.values()) == [sentence]
+    assert list(state.problems.values()) == [NOT_HERE]
+
+
+def test_another_session_finds_a_long_text_that_the_server_keeps(page: Any) -> None:
+    state = opened(page, text=VERY_LONG, pair="yours", model="nli", removed="2.3")
+    ask(state)
+    assert VERY_LONG not in str(page.query_params)
+    page.session_state.clear()
+    again = opened(page)
+    assert again is not state
+    assert (again.controls, again.problems) == (state.controls, {})
+
+
+def test_another_page_links_to_a_long_text(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = opened(page)
+    ask(state)
+    page.query_params.clear()
+    page.query_params.update({"model": "sst2", TEXTS_NAME: remember_texts((VERY_LONG, ""))})
+    monkeypatch.setattr(session, "came_from_another_page", lambda: True)
+    state.begin()
+    assert (state.controls.text, state.controls.example) == (VERY_LONG, OWN_TEXT)
 
 
 def test_what_an_address_says_of_a_long_text_waits_until_the_text_is_pasted(page: Any) -> None:
@@ -351,6 +370,23 @@ def test_an_own_image_is_not_in_the_address(page: Any, text: str, left_out: str)
     ask(state, InputImage(b"any"))
     assert "picture" not in page.query_params
     assert state.left_out == left_out
+
+
+def test_another_session_finds_an_own_image_that_the_server_keeps(page: Any) -> None:
+    state, image = opened(page, model="scenes", text="mine", removed="50"), InputImage(b"any")
+    state.change(own_image=image)
+    state.image_changed(OWN_IMAGE)
+    state.change(removed=(50,))
+    ask(state, image)
+    page.session_state.clear()
+    again = opened(page)
+    assert again.image() == image
+    assert (again.controls, again.problems) == (state.controls, {})
+    page.session_state.clear()
+    page.query_params[IMAGE_NAME] = "0" * 32
+    lost = opened(page)
+    assert (lost.controls.text, lost.controls.removed) == ("mine", ())
+    assert list(lost.problems.values()) == [IMAGE_NOT_HERE]
 
 
 def test_an_image_is_not_in_the_address_of_a_text_model(page: Any) -> None:

@@ -1,0 +1,54 @@
+"""What the server remembers for addresses: how much, how long, and for whom."""
+
+import pytest
+
+from app.compare import kept_inputs
+from app.compare.kept_inputs import KeptTexts, ServerMemory, find_image, name_of, remember_image, remember_texts
+from explainers.datasets.example import InputImage
+
+
+@pytest.fixture(autouse=True)
+def server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_inputs, "SERVER", ServerMemory())
+
+
+def test_the_oldest_are_forgotten_where_all_are_too_large_together() -> None:
+    memory = ServerMemory(most_bytes=10)
+    for name in ("a", "b"):
+        memory.remember(name, 5, (name, ""))
+    memory.remember("a", 5, ("a", ""))  # given again, so that b is the oldest
+    memory.remember("c", 5, ("c", ""))
+    assert [memory.find(name) for name in "abc"] == [("a", ""), None, ("c", "")]
+    memory.remember("d", 11, ("d", ""))  # larger than the memory: nothing is left
+    assert [memory.find(name) for name in "acd"] == [None, None, None]
+    memory.remember("a", 10, ("a", ""))
+    assert memory.find("a") == ("a", "")
+
+
+def test_what_is_too_old_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(kept_inputs.time, "monotonic", lambda: now[0])
+    memory = ServerMemory(seconds=60)
+    memory.remember("a", 1, ("a", ""))
+    now[0] = 60.0
+    assert memory.find("a") == ("a", "")
+    now[0] = 60.5
+    assert memory.find("a") is None
+
+
+def test_a_name_is_of_one_kind_and_cannot_be_guessed() -> None:
+    image = InputImage(b"any")
+    text, picture = remember_texts(("a long text", "")), remember_image(image)
+    assert len(text) == len(picture) == 32
+    assert (find_image(picture), find_image(text)) == (image, None)
+    session = KeptTexts()
+    assert (session.find(text), session.find(picture)) == (("a long text", ""), None)
+    assert name_of(("a", "b")) != name_of(("a b", ""))
+
+
+def test_a_session_keeps_its_own_texts_longer_than_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = KeptTexts()
+    name = session.remember(("a long text", ""))
+    monkeypatch.setattr(kept_inputs, "SERVER", ServerMemory())
+    assert session.find(name) == ("a long text", "")
+    assert KeptTexts().find(name) is None
