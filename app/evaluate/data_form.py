@@ -16,6 +16,7 @@ from app.model_info import ModelInfo
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets import cells, labelled_rows, tables
+from explainers.datasets.column_names import guessed
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.line_files import is_text_file
@@ -30,14 +31,6 @@ SENTENCE = 4  # words of a name that is probably a text
 LEFT_OUT = "– left out –"
 MOST_UNKNOWN = 12  # labels without a class; with more it is probably no column of labels
 NO_DATA = "No data yet. Choose a file, or the embedded examples."
-NAMES = {  # of columns, in lower case, by what they probably hold
-    "text": ("text", "sentence", "review", "premise", "sentence1", "content"),
-    "pair": ("pair", "text_pair", "hypothesis", "sentence2"),
-    "label": ("label", "class", "target", "sentiment", "gold_label"),
-    "id": ("id", "key", "idx", "guid"),
-    "image": ("image", "picture", "file", "path"),
-    "rationale": ("rationale", "rationales"),
-}
 
 
 @dataclass(frozen=True)
@@ -75,13 +68,6 @@ def submitted_data(model: str, info: ModelInfo) -> SubmittedData:
         data = _from_file(info)
     _preview(data, info.labels)
     return data
-
-
-def guessed(kind: str, columns: Sequence[str]) -> str:
-    """Return the column that probably holds texts, labels or ids; for texts the first one where none is called so."""
-    by_name = {column.strip().casefold(): column for column in reversed(columns)}
-    named = next((by_name[name] for name in NAMES[kind] if name in by_name), None)
-    return named or (columns[0] if kind == "text" else NO_COLUMN)
 
 
 def _from_file(info: ModelInfo) -> SubmittedData:
@@ -174,7 +160,7 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> labelled_rows.Co
     chosen: dict[str, str] = {}
     for cell, (name, kind, title, options) in zip(st.columns(len(boxes)), boxes, strict=True):
         with cell:
-            widget = state.widget(name, options=options, listed=options, default=guessed(kind, present))
+            widget = state.widget(name, options=options, listed=options, default=guessed(kind, present) or NO_COLUMN)
             column = st.selectbox(plain_text.label(title, "Texts"), options, **widget)
             chosen[kind] = "" if column in (None, NO_COLUMN) else str(column)
     if not info.labels and chosen["label"]:

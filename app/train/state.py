@@ -24,13 +24,16 @@ class JobListState(PageState[Controls]):
 
 @dataclass(frozen=True)
 class TrainControls:
-    """What stands in the form besides the settings of a method. Only the model is in the address."""
+    """What stands in the form besides the settings of a method. Only the model is in the address. A column of None is
+    the one that is guessed."""
 
     model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
     train_variant: str = field(default="mine", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     train_method: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     train_seed: int = field(default=0, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     train_texts: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    train_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    train_pair_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
 
 
 @dataclass

@@ -8,12 +8,14 @@ import streamlit as st
 
 from app import model_info, plain_text
 from app.train.state import train_state
-from explainers.datasets import tables, user_texts
+from explainers.datasets import labelled_rows, tables, user_texts
+from explainers.datasets.column_names import guessed
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import image_rows
 from explainers.errors import DataUnavailable
 
 MEGABYTES = 10
+NO_COLUMN = "– none –"
 GENERATED = (
     "No texts are needed: for this model, the examples are drawn by its generator with a fixed seed. They differ from "
     "those on which the model was trained and tested."
@@ -86,16 +88,43 @@ def _texts(info: model_info.ModelInfo) -> SubmittedTexts:
             type=list(user_texts.SUFFIXES),
             key="train file",
             max_upload_size=MEGABYTES,
-            help="A text file with one text per line, or a table with a column text. For pairs a table with the "
-            "columns premise and hypothesis, or text and text_pair. UTF-8.",
+            help="A text file with one text per line, or a table with a column of texts; for pairs with two. UTF-8.",
         )
-        submitted = from_file(file.name, file.getvalue(), names) if file is not None else from_box(typed or "", names)
+        submitted = _from_file(file.name, file.getvalue(), names) if file is not None else from_box(typed or "", names)
         if submitted.texts:
             source = "from the file; remove it to use the box" if file is not None else "from the box"
             st.caption(f"**{len(submitted.texts):,} texts**, each once, {source}. A tenth is held out for validation.")
         st.caption("They are written to the disk of this server, and deleted with the training.")
     _problems(submitted)
     return submitted
+
+
+def _from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> SubmittedTexts:
+    """Draw the choice of a table's columns; return its texts."""
+    columns: user_texts.Columns = ()
+    if tables.is_table(name) and content.strip():
+        try:
+            columns = _column_boxes(labelled_rows.column_names(content, name), input_names)
+        except DataUnavailable as error:
+            return SubmittedTexts(problem=str(error), typed=True)
+    return from_file(name, content, input_names, columns)
+
+
+def _column_boxes(present: Sequence[str], input_names: tuple[str, ...]) -> user_texts.Columns:
+    """Return the columns of the texts: as they are chosen, or guessed where there is only one. None, which stands for
+    the usual ones, where it is not known whether the model reads pairs."""
+    if not input_names and user_texts.has_usual_columns(present):
+        return ()
+    pairs = len(input_names) == 2
+    boxes = [("train_column", "text", input_names[0].capitalize() if pairs else "Texts", tuple(present))]
+    boxes += [("train_pair_column", "pair", input_names[1].capitalize(), (NO_COLUMN, *present))] if pairs else []
+    chosen = []
+    for name, kind, title, options in boxes:
+        guess = guessed(kind, present) or NO_COLUMN
+        widget = train_state().widget(name, options=options, listed=options, default=guess)
+        column = st.selectbox(plain_text.label(title, "Texts"), options, **widget) if len(present) > 1 else guess
+        chosen += [str(column)] if column not in (None, NO_COLUMN) else []
+    return tuple(chosen)
 
 
 def _problems(submitted: SubmittedTexts) -> None:
@@ -141,11 +170,13 @@ def _with_image(
         return None
 
 
-def from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> SubmittedTexts:
+def from_file(
+    name: str, content: bytes, input_names: tuple[str, ...], columns: user_texts.Columns = ()
+) -> SubmittedTexts:
     if not content.strip():
         return SubmittedTexts(problem="The file is empty. Choose another one, or remove it to use the box.", typed=True)
     bad_rows: list[DataUnavailable] = []
-    submitted = _checked(lambda: user_texts.parse_texts(content, name, bad_rows.append), input_names)
+    submitted = _checked(lambda: user_texts.parse_texts(content, name, bad_rows.append, columns), input_names)
     return replace(submitted, left_out=tuple(map(str, bad_rows)))
 
 

@@ -88,6 +88,8 @@ def fit_command(
             help="Texts, one per line; a .csv, .tsv or .parquet with a column text; or the folder of a model's data."
         ),
     ] = None,
+    column: Annotated[str, typer.Option(help="Column of the texts in a table; by default text, or premise.")] = "",
+    pair_column: Annotated[str, typer.Option(help="Column of the second texts of pairs.")] = "",
     format_: Annotated[
         str,
         typer.Option("--format", help="Of images: esnlive, hateful_memes, vqa_x or table, whose file is --data."),
@@ -141,6 +143,8 @@ def fit_command(
                 method,
                 model,
                 data=str(data or ""),
+                column=column,
+                pair_column=pair_column,
                 variant=variant,
                 seed=seed,
                 settings=with_precision(options.parse_settings(set_), precision, narrator=method in NARRATORS.ids),

@@ -1,4 +1,5 @@
-"""A user's own unlabelled texts: one per line, or a table with a column `text` and perhaps `text_pair`.
+"""A user's own unlabelled texts: one per line, or a table with a column `text` and perhaps `text_pair`, or with columns
+of other names, which are given.
 
 A model's `input_names` decide which of them it can read: one name, the two names of a pair, or () if unknown.
 
@@ -24,10 +25,15 @@ log = logging.getLogger(__name__)
 FEWEST, MOST, LONGEST = 20, 20_000, 10_000
 SUFFIXES = (TEXTS, *tables.SUFFIXES)  # of the files that can be given
 BadRow = Callable[[DataUnavailable], object]
+Columns = tuple[str, ...]  # of the first texts, and perhaps of the second
 PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # columns of a table
 PAIR_SETS = ASSETS / "pairs"
 FEWEST_PAIRS, MOST_PAIRS = 2, 500
 NAMED = 5  # rows in a sentence
+
+
+class NoTextColumn(DataUnavailable):
+    """No column of a table has one of the usual names."""
 
 
 def refused(row: DataUnavailable) -> None:
@@ -40,33 +46,38 @@ def logged(row: DataUnavailable) -> None:
     log.warning("%s The row is left out.", row)
 
 
-def read_texts(path: Path, input_names: Sequence[str] = (), bad_row: BadRow = refused) -> tuple[Example, ...]:
+def read_texts(
+    path: Path, input_names: Sequence[str] = (), bad_row: BadRow = refused, columns: Columns = ()
+) -> tuple[Example, ...]:
     """The texts of a file that are not empty, each once. Raises `DataUnavailable` if the file cannot be used.
 
-    `bad_row` gets what is wrong with each row that cannot be read, which is left out; without it, the first raises.
+    `columns` are those of the first and perhaps the second texts of a table. `bad_row` gets what is wrong with each row
+    that cannot be read, which is left out; without it, the first raises.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise DataUnavailable(f"{path} cannot be read: {error.strerror}.") from error
-    return check_texts(parse_texts(content, path.name, bad_row), input_names)
+    return check_texts(parse_texts(content, path.name, bad_row, columns), input_names)
 
 
-def parse_texts(content: bytes, name: str, bad_row: BadRow = refused) -> list[Example]:
+def parse_texts(content: bytes, name: str, bad_row: BadRow = refused, columns: Columns = ()) -> list[Example]:
     """The rows of a table, or the lines of any other file; some may be empty."""
-    return (
-        parse_table(content, name, bad_row) if tables.is_table(name) else parse_lines(tables.decode_text(content, name))
-    )
+    if tables.is_table(name):
+        return parse_table(content, name, bad_row, columns)
+    if columns:
+        raise DataUnavailable(f"{name} has a text per line and no column {columns[0][:40]!r}. Omit the column.")
+    return parse_lines(tables.decode_text(content, name))
 
 
 def parse_lines(content: str) -> list[Example]:
     return [Example(line.strip()) for line in content.splitlines()]
 
 
-def parse_table(content: bytes, name: str, bad_row: BadRow = refused) -> list[Example]:
+def parse_table(content: bytes, name: str, bad_row: BadRow = refused, columns: Columns = ()) -> list[Example]:
     """The texts of every row, with "" where the first one is missing."""
     texts = []
-    for row in tables.read_user_table(content, name, text_columns).rows:
+    for row in tables.read_user_table(content, name, lambda names: text_columns(names, columns)).rows:
         if isinstance(row, DataUnavailable):
             bad_row(row)
         else:
@@ -75,15 +86,25 @@ def parse_table(content: bytes, name: str, bad_row: BadRow = refused) -> list[Ex
     return texts
 
 
-def text_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of both texts, or the first one alone. Raises `DataUnavailable` if there is none."""
-    whole = [pair for pair in PAIRS if set(pair) <= set(names)]
-    if whole or "text" in names:
-        return whole[0] if whole else ("text",)
-    raise DataUnavailable(
+def text_columns(names: Sequence[str], columns: Columns = ()) -> Columns:
+    """The columns of both texts, or the first one alone: those that are given, else those with the usual names. Raises
+    `DataUnavailable` if there is none."""
+    missing = next((column for column in columns if column not in names), None)
+    if missing is not None:
+        raise DataUnavailable(f"The table has no column {missing[:40]!r}; it has {', '.join(names) or 'none'}.")
+    if columns:
+        return columns
+    if has_usual_columns(names):
+        return next((pair for pair in PAIRS if set(pair) <= set(names)), ("text",))
+    raise NoTextColumn(
         f"The table needs a column named text; it has {', '.join(names) or 'none'}. "
         "For pairs it needs text and text_pair, or premise and hypothesis."
     )
+
+
+def has_usual_columns(names: Sequence[str]) -> bool:
+    """Return whether the columns can be told by their names alone."""
+    return "text" in names or any(set(pair) <= set(names) for pair in PAIRS)
 
 
 def fitting(texts: Sequence[Example], input_names: Sequence[str]) -> list[Example]:

@@ -19,6 +19,7 @@ from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError, refused_fields
 from explainers.evaluation.names import ROTATIONS
 from explainers.methods.registry import METHODS, SLOW, MethodSpec, applicable, select
+from explainers.models import tasks
 from explainers.models.precision import checked_precision
 from explainers.models.ray_cluster import LOCAL, check_engine
 from explainers.results.decision import (
@@ -234,6 +235,8 @@ class SetSpec:
             raise ExplanationError(f"Unknown format {self.format!r}. Choose one of: {', '.join(FORMATS)}.")
         if self.format == TABLE and self.split:
             raise ExplanationError("A table has no parts. Omit --split, or add --format own or --format eraser.")
+        if self.format == OWN:
+            tasks.own_task(self.model)  # before the model is loaded
         if self.format == OWN and self.columns.classes:
             raise ExplanationError("--label-class does not go with --format own. Omit it.")
         if self.format == OWN and self.split not in ("", *UNSEEN):

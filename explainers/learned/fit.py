@@ -17,7 +17,7 @@ from torch import Tensor
 
 from explainers.datasets.example import Example
 from explainers.datasets.images.sets import ImageFiles
-from explainers.datasets.user_texts import logged, read_texts
+from explainers.datasets.user_texts import NoTextColumn, logged, read_texts
 from explainers.errors import DataUnavailable
 from explainers.learned import fitting_loop, recipes
 from explainers.learned.batches import ROOM, KeptStates, LearningExample, batch, encode_for_learning
@@ -46,15 +46,17 @@ def recipe_for(spec: FitSpec) -> Recipe:
 
 
 def read_examples(
-    model: str, data: Path | None, seed: int, images: ImageFiles | None = None
+    model: str, data: Path | None, seed: int, images: ImageFiles | None = None, columns: tuple[str, ...] = ()
 ) -> tuple[Examples, Examples]:
-    """Examples for training and for validation, without labels."""
+    """Examples for training and for validation, without labels. `columns` are those of a table's texts."""
     from explainers.models.tasks import task_of
 
     if data is not None and not data.exists():
         raise DataUnavailable(f"The file or folder {data} does not exist.")
     if images is not None or (data is not None and data.is_file()):
-        return _split(_read(model, data, images), seed)
+        return _split(_read(model, data, images, columns), seed)
+    if columns:
+        raise DataUnavailable(f"--column {columns[0]} names a column of a table. Give the table with --data.")
     task = task_of(model)
     if task is None:
         raise DataUnavailable(f"Give a file with texts for {model}: one per line, or a table, as pairs always need.")
@@ -67,10 +69,13 @@ def read_examples(
     return _unlabelled(splits.explainer), _unlabelled(splits.validation)[:VALIDATION]
 
 
-def _read(model: str, data: Path | None, images: ImageFiles | None) -> Examples:
+def _read(model: str, data: Path | None, images: ImageFiles | None, columns: tuple[str, ...]) -> Examples:
     if images is not None:
         return images.read(data).examples
-    return read_texts(cast(Path, data), bundle_cards.input_names_of_bundle(model), logged)
+    try:
+        return read_texts(cast(Path, data), bundle_cards.input_names_of_bundle(model), logged, columns)
+    except NoTextColumn as error:
+        raise DataUnavailable(f"{error} Name other columns with --column and --pair-column.") from error
 
 
 def _split(examples: Examples, seed: int) -> tuple[Examples, Examples]:
@@ -103,7 +108,7 @@ def make(
 ) -> dict[str, Any]:
     """Fits, writes weights and card to `out` or to the store, and returns the card. What starts anew is timed first, to
     `announce` its seconds. `say` gets a sentence where weights will be replaced."""
-    texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files)
+    texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files, spec.columns)
     recipe = recipe_for(spec)
     _check_images(recipe, model, texts)
     note = artifacts.replacement_note(spec, model.name, model.version)

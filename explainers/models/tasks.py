@@ -103,14 +103,21 @@ def split_of(model: str, data: Path | None, split: str) -> tuple[Example, ...]:
 
     Raises `DataUnavailable` for a model that is not embedded, an unknown part, and data that cannot be read.
     """
+    task = own_task(model)
+    if split not in UNSEEN:
+        raise DataUnavailable(f"Unknown split {split!r}. Choose one of: {', '.join(UNSEEN)}.")
+    return tuple(getattr(task.read(data), split))
+
+
+def own_task(model: str) -> Task:
+    """Return the task of an embedded model, as `task_of`. Raises `DataUnavailable` for a model that has no data of its
+    own."""
     task = task_of(model)
     if task is None:
         raise DataUnavailable(
             f"{model} is no embedded model, so it has no data of its own. Give a table, or a file with a text per line."
         )
-    if split not in UNSEEN:
-        raise DataUnavailable(f"Unknown split {split!r}. Choose one of: {', '.join(UNSEEN)}.")
-    return tuple(getattr(task.read(data), split))
+    return task
 
 
 def generated_example(name: str) -> Example:

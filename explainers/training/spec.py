@@ -140,6 +140,8 @@ class FitSpec:
     method: str
     model: str
     data: str = ""
+    column: str = ""  # of the texts in a table; by default that called text
+    pair_column: str = ""  # of the second texts
     variant: str = ""
     seed: int = 0
     settings: Settings = ()
@@ -169,6 +171,11 @@ class FitSpec:
         return Path(self.data) if self.data else None
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of the texts, or of both texts of pairs; none where they have the usual names."""
+        return tuple(filter(None, (self.column, self.pair_column)))
+
+    @property
     def image_files(self) -> ImageFiles | None:
         return ImageFiles(self.format, Path(self.images)) if self.format else None
 
@@ -180,6 +187,8 @@ class FitSpec:
         flags = [
             ("--model", self.model),
             ("--data", self.data),
+            ("--column", self.column),
+            ("--pair-column", self.pair_column),
             ("--format", self.format),
             ("--pictures", self.images),
             ("--variant", self.variant),
@@ -208,6 +217,7 @@ class FitSpec:
 
     def check(self) -> "FitSpec":
         """The spec itself. Raises `ExplanationError` for an unknown method and for what does not go together."""
+        self._check_columns()
         if self.full:
             self._check_full()
         if self.method in NARRATORS.ids:
@@ -226,6 +236,13 @@ class FitSpec:
         if "seed" in dict(self.settings):
             raise ExplanationError("Give the seed with --seed, not with --set.")
         return self
+
+    def _check_columns(self) -> None:
+        if self.pair_column and not self.column:
+            raise ExplanationError("--pair-column names the second texts of pairs. Name the first ones with --column.")
+        if self.columns and (self.format or self.method in NARRATORS.ids):
+            where = "--format" if self.format else self.method
+            raise ExplanationError(f"--column does not go with {where}. Omit it.")
 
     def _check_narrator(self) -> None:
         if self.variant:

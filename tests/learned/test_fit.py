@@ -136,6 +136,26 @@ def test_a_table_may_have_pairs(tmp_path: Path) -> None:
     }
 
 
+def test_the_columns_of_a_table_may_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.csv"
+    path.write_text("id,review,reply\n" + "\n".join(f"{text},so {text},no" for text in TEXTS), encoding="utf-8")
+    learned_from, validation = read_examples("small", path, 0, columns=("review",))
+    assert {(example.text, example.pair) for example in (*learned_from, *validation)} == {
+        (f"so {text}", None) for text in TEXTS
+    }
+    (example, *_), _ = read_examples("small", path, 0, columns=("review", "reply"))
+    assert example.pair == "no"
+    with pytest.raises(DataUnavailable, match=r"^The table has no column 'body'; it has id, review, reply\.$"):
+        read_examples("small", path, 0, columns=("body",))
+
+
+def test_a_column_is_one_of_a_table(tmp_path: Path, texts: Path) -> None:
+    with pytest.raises(DataUnavailable, match="has a text per line and no column 'review'"):
+        read_examples("small", texts, 0, columns=("review",))
+    with pytest.raises(DataUnavailable, match="--column review names a column of a table"):
+        read_examples("sst2", tmp_path, 0, columns=("review",))
+
+
 def test_of_a_models_own_data_the_labels_are_dropped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Splits:
         explainer = tuple(Example(f"text {number}", label=1) for number in range(300))
@@ -161,8 +181,8 @@ def test_of_a_models_own_data_the_labels_are_dropped(monkeypatch: pytest.MonkeyP
         (
             "head.csv",
             "sentence,label\na,1\n",
-            "The table needs a column named text; it has sentence, label. "
-            "For pairs it needs text and text_pair, or premise and hypothesis.",
+            "The table needs a column named text; it has sentence, label. For pairs it needs text and text_pair, or "
+            "premise and hypothesis. Name other columns with --column and --pair-column.",
         ),
     ],
 )
@@ -339,8 +359,16 @@ def bad_table(folder: Path) -> Path:
         (lambda folder: ("aml", "--data", str(folder / "none.txt")), "The file or folder "),
         (lambda folder: ("aml", "--data", str(bad_table(folder))), "The table needs a column named text; it has a, b."),
         (lambda _folder: ("aml",), "Give a file with texts for "),
+        (lambda _folder: ("aml", "--pair-column", "b"), "--pair-column names the second texts of pairs."),
+        (
+            lambda folder: ("aml", "--column", "a", "--format", "table", "--pictures", str(folder)),
+            "--column does not go with --format. Omit it.",
+        ),
     ],
-    ids=["method", "pair", "setting", "value", "variant", "model", "no file", "a table without texts", "no data"],
+    ids=[
+        *("method", "pair", "setting", "value", "variant", "model", "no file", "a table without texts", "no data"),
+        *("second column alone", "column of images"),
+    ],
 )
 def test_what_a_person_can_mend_is_one_sentence_and_exit_code_2(
     hub_folder: Path, tmp_path: Path, own_store: Path, arguments: Callable[[Path], tuple[str, ...]], sentence: str

@@ -396,6 +396,35 @@ def test_files_are_read(name: str, content: str | bytes, count: int, problem: st
     assert (len(submitted.texts), submitted.problem) == (count, problem)
 
 
+def test_the_column_of_the_texts_is_guessed_and_chosen(train: Train) -> None:
+    rows = "".join(f"{number},a good film {number},dull {number}\n" for number in range(24))
+    train.run().at.file_uploader(key="train file").set_value(("a.csv", f"id,review,reply\n{rows}".encode(), "text/csv"))
+    train.run()
+    box = train.at.selectbox(key="train column")
+    assert (box.value, box.options) == ("review", ["id", "review", "reply"])
+    box.set_value("reply")
+    train.run().press("start training").over()
+    (job,) = train.jobs.all()
+    assert "dull 3" in Path(job.spec.data).read_text(encoding="utf-8")
+    assert "good film" not in Path(job.spec.data).read_text(encoding="utf-8")
+
+
+def test_a_table_of_pairs_has_two_columns_to_choose(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("premise", "hypothesis")
+    monkeypatch.setattr(models, "model_info", lambda _pool, _model: models.ModelInfo(input_names=names))
+    rows = "".join(f"a film {number},dull {number}\n" for number in range(24))
+    train.run().at.file_uploader(key="train file").set_value(("a.csv", f"this,that\n{rows}".encode(), "text/csv"))
+    train.run()
+    assert [train.at.selectbox(key=f"train {name}").value for name in ("column", "pair column")] == [
+        "this",
+        texts_form.NO_COLUMN,
+    ]
+    assert "The model reads pairs" in train.page.plain("error")[0]
+    train.at.selectbox(key="train pair column").set_value("that")
+    train.run()
+    assert "**24 texts**" in train.texts
+
+
 def test_a_model_of_pairs_takes_lines_with_a_tab_and_refuses_lines_without() -> None:
     lines = "\n".join(f"premise {n}\thypothesis" for n in range(20))
     submitted = texts_form.from_box(lines, ("premise", "hypothesis"))

@@ -48,7 +48,11 @@ def test_a_training_is_the_same_in_the_job_on_the_command_line_and_on_the_card(
     assert (again.device, again.folder, again.out, again.resume) == ("auto", "", "", False)
 
 
-@pytest.mark.parametrize("fields", [{"full": True}, {"seeds": 3}, {"device": "cuda:0"}, {"out": "a b"}, {}], ids=str)
+@pytest.mark.parametrize(
+    "fields",
+    [{"full": True}, {"seeds": 3}, {"device": "cuda:0"}, {"out": "a b"}, {"column": "a", "pair_column": "b"}, {}],
+    ids=str,
+)
 def test_every_flag_is_read_back_from_what_is_shown(as_typed: AsTyped, fields: dict[str, Any]) -> None:
     spec = spec_of("ivra", **fields)
     assert as_typed(shlex.split(spec.shell_command())) == spec
