@@ -14,8 +14,7 @@ from app.annotate import adjudication, intermission, people, preparation, projec
 from app.annotate.projects import Project
 from app.annotate.shown_results import GoldResults, ShownResults, Support, gold_results, shown_results
 from app.annotate.tables import method_name
-from app.compare.kept_inputs import TEXTS_NAME, remember_texts
-from app.compare.state import LONGEST_IN_ADDRESS
+from app.compare.kept_inputs import address_of
 from app.store import Store
 from explainers.annotations import opinions, records
 from explainers.annotations.agreement import AgreementValue
@@ -315,11 +314,9 @@ def _other_reasons(project: Project, listed: Sequence[tuple[results.ItemState, s
 def compare_address(project: Project, state: results.ItemState) -> str | None:
     """Return the address of the Compare page with this item; None for an image, which an address cannot hold."""
     example = state.item.example
-    texts = {"text": example.text, **({"pair": example.pair} if example.pair else {})}
     if example.image is not None:
         return None
-    if any(len(text) > LONGEST_IN_ADDRESS for text in texts.values()):
-        texts = {TEXTS_NAME: remember_texts((example.text, example.pair or ""))}
+    texts = address_of((example.text, example.pair or ""))
     page = str(st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("annotate")
     return f"{page or '/'}?{urlencode({'model': project.spec.model, **texts})}"
 

@@ -145,7 +145,8 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     text = _input(shown if known else run, named, decided=bool(answer.marked))
     return (
         f'<section class="answer {kind}" aria-label="Answer" role="status">'
-        f'<div class="answer-head"><span title="{escape(meaning)}">{escape(about)}</span>{badge}{more}</div>'
+        f'<div class="answer-head"><span tabindex="0" title="{escape(meaning)}">{escape(about)}</span>'
+        f"{badge}{more}</div>"
         f"{text}{_bars(shown, answer if known else None)}"
         f'<div class="answer-below">{_below(shown, answer) if known else _empty_below()}</div></section>'
     )

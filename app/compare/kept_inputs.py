@@ -1,7 +1,7 @@
-"""What an address cannot hold: it has a name for it, under which the server keeps it in memory for a while.
+"""Inputs too large for an address, kept in memory under the name that the address holds.
 
-The name is 128 bits of a checksum, so that only who has the address, or the input itself, can ask for it. What the
-server no longer has is asked for again, and what the address says of its units waits until it is there.
+The name is 128 bits of a checksum, so that only those who have the address, or the input itself, can ask for it. A text
+that the server no longer has is asked for again, and what the address says of its units waits until it is there.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from typing import Any
 from explainers.datasets.example import InputImage
 
 TEXTS_NAME, IMAGE_NAME = "own", "own-image"  # parameters of the address
+LONGEST_IN_ADDRESS = 400  # characters of a text
 KEPT_TEXTS = 20  # texts of a session, which outlast those of the server
 MOST_BYTES, HOURS = 128 * 2**20, 24  # of all sessions together; the oldest go first
 Texts = tuple[str, str]
@@ -29,7 +30,9 @@ class ServerMemory:
         self._lock = Lock()
 
     def remember(self, name: str, size: int, content: Texts | InputImage) -> None:
-        """Keep what has so many bytes; what is larger than the memory is not kept."""
+        """Keep an input of `size` bytes; one larger than the memory is not kept."""
+        if size > self.most_bytes:
+            return
         with self._lock:
             if name in self._kept:
                 self._bytes -= self._kept.pop(name)[1]
@@ -38,7 +41,7 @@ class ServerMemory:
             self._forget()
 
     def find(self, name: str) -> Texts | InputImage | None:
-        """Return what has the name; None for what is not here, or too old."""
+        """Return the input of this name, whoever gave it; None for one that is not here, or too old."""
         with self._lock:
             self._forget()
             return self._kept[name][2] if name in self._kept else None
@@ -55,15 +58,15 @@ SERVER = ServerMemory()
 
 @dataclass
 class KeptTexts:
-    """Those that a session has, by their names; `awaited` is the name of texts that it was asked for and does not have,
-    and `of_units` are the controls that the address sets and that refer to their units."""
+    """The long texts of a session by their names; `awaited` is the name of texts that it was asked for and does not
+    have, and `of_units` are the controls that the address sets and that refer to their units."""
 
     known: dict[str, Texts] = field(default_factory=dict)
     awaited: str = ""
     of_units: dict[str, Any] = field(default_factory=dict)
 
     def remember(self, texts: Texts) -> str:
-        """Return by what the address calls these texts."""
+        """Keep the texts; return their name in the address."""
         name = name_of(texts)
         others = {key: value for key, value in self.known.items() if key != name}
         self.known = dict([*others.items(), (name, texts)][-KEPT_TEXTS:])
@@ -90,6 +93,14 @@ class KeptTexts:
 def name_of(texts: Texts) -> str:
     """Return the name of texts in the address."""
     return _name("\0".join(texts).encode())
+
+
+def address_of(texts: Texts) -> dict[str, str]:
+    """Return the parameters of an address that open the texts, of which the second may be empty: the texts themselves,
+    or the name of long ones, which are kept."""
+    if any(len(text) > LONGEST_IN_ADDRESS for text in texts):
+        return {TEXTS_NAME: remember_texts(texts)}
+    return {name: text for name, text in zip(("text", "pair"), texts, strict=True) if text}
 
 
 def remember_texts(texts: Texts) -> str:

@@ -34,11 +34,13 @@ HEAT_MAPS = ("Heat maps, PNG", "plots.heatmaps_png", "crosslight-heat-maps.png",
 LINK = {
     "": "The address holds the settings and the input. Whoever opens it sees this page.",
     "text": "The address holds the settings and a name for the text, which is too long for it. This server keeps it "
-    "for up to {hours} hours. Later the content of the JSON file, pasted as the text, opens this page.",
-    "picture": "The address holds the settings, the text and a name for your own image. This server keeps it for up to "
-    "{hours} hours. Later send the image or the HTML file with it.",
+    "for {hours} hours after it was last shown. Later the content of the JSON file, pasted as the text, opens this "
+    "page.",
+    "picture": "The address holds the settings, the text and a name for your own image. This server keeps it for "
+    "{hours} hours after it was last shown. Later send the image or the HTML file with it.",
     "text and picture": "The address holds the settings and names for your own image and the text, which is too long "
-    "for it. This server keeps both for up to {hours} hours. Later send them with it, or the HTML file.",
+    "for it. This server keeps both for {hours} hours after they were last shown. Later send them with it, or the HTML "
+    "file.",
 }
 
 Pair = tuple[tuple[int, int], float]

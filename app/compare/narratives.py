@@ -87,17 +87,18 @@ def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
 
 def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
     specs = [spec for spec in NARRATORS if spec.id in _expected(run)]
-    known = narratives.known_records(run.request.model, [spec.id for spec in specs])
-    of_input = None if run.whole is None else run.whole.encoding
-    records = known if of_input is None else narratives.applicable_records(known, of_input, _narratives(run))
+    all_records = records = narratives.known_records(run.request.model, [spec.id for spec in specs])
+    if run.whole is not None:
+        records = narratives.applicable_records(all_records, run.whole.encoding, _narratives(run))
 
     def place(spec: NarratorSpec) -> tuple[bool, bool, float]:
         """Reasons about this input first, and of those the ones that are most often right."""
-        record = known[spec.id]
+        record = all_records[spec.id]
         return spec.reads == "words", not spec.reads_tokens, -(record.right or 0.0) if record is not None else 0.0
 
     specs.sort(key=place)
-    tells = any(records.values())
+    unlike = run.whole is not None and run.whole.encoding.unlike_training
+    tells = any(all_records.values()) and not unlike  # also for a sentence of which nothing is known
     return {
         "verdict": _verdict(run, specs, records),
         "note": " ".join(filter(None, (narratives.NOTE, UNDERLINED, _absent(run)))),

@@ -176,7 +176,8 @@ def _image_controls(generator_noun: str, state: CompareState) -> None:
                 on_click=state.next_generated,
                 args=(noun,),
                 help="Generates an image with a statement, which replaces the text. An image of your own is kept in "
-                "the memory of this server while you look at it, and not written to its disk.",
+                "the memory of this server for about a day, for who has the page's address, and not written to its "
+                "disk.",
             )
     if state.image_problem:
         plain_text.error(state.image_problem)

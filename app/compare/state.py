@@ -1,9 +1,9 @@
 """All that a session holds of the Compare page: one typed object, `CompareState`.
 
 Its controls are declared once, in `CompareControls`: widgets, address, Undo and downloads read the declaration. Texts
-are in the address by the example's title or, where they are short, in full; a long text is not, and has only a name
-there by which this session knows it. An image is there by its name, which an uploaded one does not have. The second
-text and the image are kept also while a model is chosen that reads neither.
+are in the address by the example's title or, where they are short, in full, an image by its name; of a long text and of
+an uploaded image the address has a checksum, by which the server finds them (`kept_inputs`). The second text and the
+image are kept also while a model is chosen that reads neither.
 """
 
 import os
@@ -17,7 +17,7 @@ import streamlit as st
 
 from app import model_pool, session
 from app.compare import kept_inputs, runs
-from app.compare.kept_inputs import IMAGE_NAME, TEXTS_NAME, KeptTexts
+from app.compare.kept_inputs import IMAGE_NAME, LONGEST_IN_ADDRESS, TEXTS_NAME, KeptTexts
 from app.compare.row_file import RowFile
 from app.compare.stored_results import (
     GENERATED,
@@ -40,7 +40,6 @@ from explainers.results.decision import UNTIL_SETTLED
 
 PREDICTED, NO_OTHER = "the predicted one", "nothing"  # the class to explain, and the one that it is compared with
 OWN_IMAGE = "your own picture"  # the name of an uploaded one
-LONGEST_IN_ADDRESS = 400  # characters
 NOT_HERE = "The text is too long for this address, and the server no longer has it. Paste it, or its JSON export."
 IMAGE_NOT_HERE = "The server no longer has the image of this address. Give the image again."
 STEPS_KEPT, IMAGES_KEPT = 100, 40 * 2**20  # steps of Undo, and bytes of their images
@@ -202,8 +201,8 @@ class CompareState(PageState[CompareControls]):
         own = texts is not None or own_image is not None
         title = OWN_TEXT if own else self.controls.example or titles(model)[0]
         image = self.controls.picture if is_image_name(self.controls.picture) else before
-        if own_image is not None:
-            image = OWN_IMAGE
+        if st.query_params.get(IMAGE_NAME):
+            image = "" if own_image is None else OWN_IMAGE
             self.change(own_image=own_image)
         self.change(example=title, picture=image)
         curated = named(title)
@@ -213,8 +212,8 @@ class CompareState(PageState[CompareControls]):
             self._set_inputs(texts or ("", ""), "")
 
     def _own_texts(self) -> tuple[str, str] | None:
-        """Return those of the address, or those that are too long for it and kept here; None for an example. What the
-        address says of the units of texts that are not here waits until they are pasted."""
+        """Return those of the address, or those that are too long for it and kept here, by whichever session; None for
+        an example. What the address says of the units of texts that are not here waits until they are pasted."""
         if any(st.query_params.get_all(name) for name in TEXTS):
             return self.controls.texts
         own = st.query_params.get(TEXTS_NAME, "")

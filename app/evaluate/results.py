@@ -8,8 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import plain_text
-from app.compare.kept_inputs import TEXTS_NAME, remember_texts
-from app.compare.state import LONGEST_IN_ADDRESS
+from app.compare.kept_inputs import address_of
 from app.evaluate.charts import cascade_chart, cost_chart, curve_chart, evidence_dots, trust_map
 from app.evaluate.state import SetResult, evaluate_state
 from explainers.evaluation import sanity_summary, set_frames, set_summary
@@ -59,12 +58,9 @@ def compare_link(result: SetResult, row: "pd.Series[Any]", key: str) -> None:
     if isinstance(row.get("image"), str):
         plain_text.caption(f"Image: {row['image']}. Give it with the text on the Compare page to see more.")
         return
-    query = {"model": result.manifest["model"]["name"], "text": row["text"], "seed": str(row["seed"])}
-    query |= {"pair": row["pair"]} if isinstance(row["pair"], str) else {}
+    query = {"model": result.manifest["model"]["name"], "seed": str(row["seed"])}
+    query |= address_of((row["text"], row["pair"] if isinstance(row["pair"], str) else ""))
     query |= {name: str(settings[name]) for name in ("samples", "steps", "unit")} | {"erase": settings["erasure"]}
-    if max(map(len, query.values())) > LONGEST_IN_ADDRESS:
-        texts = query.pop("text"), query.pop("pair", "")
-        query[TEXTS_NAME] = remember_texts(texts)
     with st.container(key=key):
         st.page_link("pages/compare.py", label="Open on Compare", icon=":material/arrow_forward:", query_params=query)
 

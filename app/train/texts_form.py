@@ -9,7 +9,7 @@ import streamlit as st
 from app import model_info, plain_text
 from app.train.state import train_state
 from explainers.datasets import labelled_rows, tables, user_texts
-from explainers.datasets.column_names import guessed
+from explainers.datasets.column_names import guessed, guessed_pair
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import image_rows
 from explainers.errors import DataUnavailable
@@ -111,20 +111,21 @@ def _from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> Submi
 
 
 def _column_boxes(present: Sequence[str], input_names: tuple[str, ...]) -> user_texts.Columns:
-    """Return the columns of the texts: as they are chosen, or guessed where there is only one. None, which stands for
-    the usual ones, where it is not known whether the model reads pairs."""
+    """Return the columns of the texts as they are chosen; none, for those with the usual names, where it is not known
+    whether the model reads pairs."""
     if not input_names and user_texts.has_usual_columns(present):
         return ()
-    pairs = len(input_names) == 2
-    boxes = [("train_column", "text", input_names[0].capitalize() if pairs else "Texts", tuple(present))]
-    boxes += [("train_pair_column", "pair", input_names[1].capitalize(), (NO_COLUMN, *present))] if pairs else []
+    options = (NO_COLUMN, *present)
+    if len(input_names) == 2:
+        titles = [plain_text.label(name.capitalize(), "Texts") for name in input_names]
+        boxes = [*zip(("train_column", "train_pair_column"), titles, guessed_pair(present), strict=True)]
+    else:
+        boxes = [("train_column", "Texts", guessed("text", present))]
     chosen = []
-    for name, kind, title, options in boxes:
-        guess = guessed(kind, present) or NO_COLUMN
-        widget = train_state().widget(name, options=options, listed=options, default=guess)
-        column = st.selectbox(plain_text.label(title, "Texts"), options, **widget) if len(present) > 1 else guess
-        chosen += [str(column)] if column not in (None, NO_COLUMN) else []
-    return tuple(chosen)
+    for name, title, guess in boxes:
+        widget = train_state().widget(name, options=options, listed=options, default=guess or NO_COLUMN)
+        chosen.append(st.selectbox(title, options, **widget))
+    return tuple(str(column) for column in chosen if column not in (None, NO_COLUMN))
 
 
 def _problems(submitted: SubmittedTexts) -> None:

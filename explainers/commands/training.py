@@ -85,11 +85,15 @@ def fit_command(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Texts, one per line; a .csv, .tsv or .parquet with a column text; or the folder of a model's data."
+            help="Texts, one per line; a .csv, .tsv or .parquet with a column of them; or the folder of a model's data."
         ),
     ] = None,
-    column: Annotated[str, typer.Option(help="Column of the texts in a table; by default text, or premise.")] = "",
-    pair_column: Annotated[str, typer.Option(help="Column of the second texts of pairs.")] = "",
+    column: Annotated[
+        str, typer.Option(help="Column of the texts in a table; by default text, or for pairs premise.")
+    ] = "",
+    pair_column: Annotated[
+        str, typer.Option(help="Column of the second texts; by default text_pair, pair or hypothesis.")
+    ] = "",
     format_: Annotated[
         str,
         typer.Option("--format", help="Of images: esnlive, hateful_memes, vqa_x or table, whose file is --data."),

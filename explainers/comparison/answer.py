@@ -25,6 +25,7 @@ confidence.
 
 import json
 import math
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -55,7 +56,7 @@ NO_CONTRAST = "The methods that were chosen explain a class, not one class rathe
 NOTHING = "No method gave an explanation."
 NOT_MEASURED = "Not measured for inputs of this kind or length, or for these methods (assets/docs/planted.md)."
 CONTRAST_NOT_MEASURED = "Not measured where one class is explained rather than another."
-UNLIKE_TRAINING = "Measured on inputs of the kind that the model was trained on."
+UNLIKE_TRAINING = "Not measured for inputs unlike those that the model was trained on."
 SENTENCES_NOT_MEASURED = "Measured for words only (assets/docs/planted.md)."
 FLAT = "Every method gives equal scores, so none ranks the input."
 SMALLEST = 0.02  # difference in AOPC; with a smaller one another seed changes more leads
@@ -267,7 +268,7 @@ def _refused_at_once(comparison: "Comparison") -> str:
 
 
 def _is_punctuation(unit: "Unit") -> bool:
-    return not any(character.isalnum() for character in unit.text)
+    return all(unicodedata.category(character).startswith("P") for character in unit.text)
 
 
 def _nothing_to_test(comparison: "Comparison", members: Mapping[str, "MethodResult"]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # usual names of both texts
 NAMES = {  # in lower case, the likeliest first
     "text": ("text", "sentence", "review", "premise", "sentence1", "content"),
     "pair": ("pair", "text_pair", "hypothesis", "sentence2"),
@@ -13,8 +14,20 @@ NAMES = {  # in lower case, the likeliest first
 
 
 def guessed(kind: str, columns: Sequence[str]) -> str:
-    """Return the column that probably holds what `NAMES` knows; for texts the first one where none is called so, for
-    everything else then ""."""
+    """Return the column that probably holds what `NAMES` knows, else ""; for texts then the first column that is not
+    called as one of another kind."""
     by_name = {column.strip().casefold(): column for column in reversed(columns)}
     named = next((by_name[name] for name in NAMES[kind] if name in by_name), "")
-    return named or (columns[0] if kind == "text" and columns else "")
+    if named or kind != "text":
+        return named
+    others = {name for names in NAMES.values() for name in names}
+    return next((column for column in columns if column.strip().casefold() not in others), "")
+
+
+def guessed_pair(columns: Sequence[str]) -> tuple[str, str]:
+    """Return the columns that probably hold the two texts of pairs, "" for one that cannot be told."""
+    usual = next((pair for pair in PAIRS if set(pair) <= set(columns)), None)
+    if usual is not None:
+        return usual
+    second = guessed("pair", columns)
+    return guessed("text", [column for column in columns if column != second]), second

@@ -1,5 +1,5 @@
 """A user's own unlabelled texts: one per line, or a table with a column `text` and perhaps `text_pair`, or with columns
-of other names, which are given.
+that the caller names.
 
 A model's `input_names` decide which of them it can read: one name, the two names of a pair, or () if unknown.
 
@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from explainers.datasets import tables
+from explainers.datasets.column_names import PAIRS
 from explainers.datasets.example import Example
 from explainers.datasets.line_files import TEXTS
 from explainers.errors import DataUnavailable
@@ -26,7 +27,6 @@ FEWEST, MOST, LONGEST = 20, 20_000, 10_000
 SUFFIXES = (TEXTS, *tables.SUFFIXES)  # of the files that can be given
 BadRow = Callable[[DataUnavailable], object]
 Columns = tuple[str, ...]  # of the first texts, and perhaps of the second
-PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # columns of a table
 PAIR_SETS = ASSETS / "pairs"
 FEWEST_PAIRS, MOST_PAIRS = 2, 500
 NAMED = 5  # rows in a sentence
@@ -92,6 +92,8 @@ def text_columns(names: Sequence[str], columns: Columns = ()) -> Columns:
     missing = next((column for column in columns if column not in names), None)
     if missing is not None:
         raise DataUnavailable(f"The table has no column {missing[:40]!r}; it has {', '.join(names) or 'none'}.")
+    if len(set(columns)) < len(columns):
+        raise DataUnavailable(f"The column {columns[0][:40]!r} cannot hold both texts of a pair. Choose another one.")
     if columns:
         return columns
     if has_usual_columns(names):
@@ -113,7 +115,8 @@ def fitting(texts: Sequence[Example], input_names: Sequence[str]) -> list[Exampl
     if len(input_names) == 2 and not pairs:
         raise DataUnavailable(
             f"The model reads pairs, {input_names[0]} and {input_names[1]}, and these are single texts. Give a table "
-            f"({listed(tables.SUFFIXES)}) with the columns premise and hypothesis, or text and text_pair."
+            f"({listed(tables.SUFFIXES)}) with a column of each: premise and hypothesis, text and text_pair, or two "
+            "that you choose."
         )
     if len(input_names) == 1 and pairs:
         raise DataUnavailable("The model reads single texts, and these are pairs. Omit the second column.")

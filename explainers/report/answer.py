@@ -60,13 +60,7 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
         return UNDECIDED
     if answer.status == "open" and not answer.leading:
         return UNKNOWN.format(wording.plural(wording.name_of_units(comparison.decision))) if answer.refusal else CHANCE
-    words, one = quoted(answer.words, comparison, brief=brief), len(answer.words) == 1
-    if answer.leading or not comparison.explains_predicted:
-        verb = f"{'speaks' if one else 'speak'} most for"
-    elif answer.effect is not None and answer.effect.changes_class:
-        verb = f"{'carries' if one else 'carry'} the decision for"
-    else:
-        verb = f"{'weighs' if one else 'weigh'} most in the decision for"
+    words, verb = quoted(answer.words, comparison, brief=brief), _verb(answer, comparison)
     own, _ = wording.holding_clauses([(comparison.decision.settings.erasure, True)], comparison)
     alone = f" when {own}" if answer.holds and not any(holds for _, holds in answer.holds) else ""
     so_far = " so far" if answer.leading else ""
@@ -74,16 +68,28 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
 
 
 def heading_meaning(answer: Answer, comparison: "Comparison") -> str:
-    """Return what the verb of the heading means, for a hover; empty where no unit is named."""
+    """Return what the heading means by its units and its verb, for a hover; empty where no unit is named."""
     if answer.status == "pending" or not answer.marked:
         return ""
-    units = wording.plural(wording.name_of_units(comparison.decision))
-    first = f"The {units} that stand first in the mean rank of the compared methods."
-    if answer.leading or not comparison.explains_predicted:
+    unit, one = wording.name_of_units(comparison.decision), len(answer.words) == 1
+    which = f"The {unit} that stands" if one else f"The {wording.plural(unit)} that stand"
+    first, them = f"{which} first in the mean rank of the compared methods.", _them(answer)
+    if not comparison.explains_predicted:
+        return f"{first} The model predicts another class."
+    if answer.leading:
         return first
     if answer.effect is not None and answer.effect.changes_class:
-        return f"{first} “Carry”: without {_them(answer)} the model predicts another class."
-    return f"{first} “Weigh most”: the model predicts the same class without {_them(answer)}, with another probability."
+        return f"{first} Without {them} the model predicts another class."
+    return f"{first} Without {them} the model predicts the same class, with another probability."
+
+
+def _verb(answer: Answer, comparison: "Comparison") -> str:
+    one = len(answer.words) == 1
+    if answer.leading or not comparison.explains_predicted:
+        return f"{'speaks' if one else 'speak'} most for"
+    if answer.effect is not None and answer.effect.changes_class:
+        return f"{'carries' if one else 'carry'} the decision for"
+    return f"{'weighs' if one else 'weigh'} most in the decision for"
 
 
 def effect_line(answer: Answer, comparison: "Comparison") -> str:

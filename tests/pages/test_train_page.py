@@ -401,7 +401,7 @@ def test_the_column_of_the_texts_is_guessed_and_chosen(train: Train) -> None:
     train.run().at.file_uploader(key="train file").set_value(("a.csv", f"id,review,reply\n{rows}".encode(), "text/csv"))
     train.run()
     box = train.at.selectbox(key="train column")
-    assert (box.value, box.options) == ("review", ["id", "review", "reply"])
+    assert (box.value, box.options) == ("review", [texts_form.NO_COLUMN, "id", "review", "reply"])
     box.set_value("reply")
     train.run().press("start training").over()
     (job,) = train.jobs.all()
@@ -419,7 +419,13 @@ def test_a_table_of_pairs_has_two_columns_to_choose(train: Train, monkeypatch: p
         "this",
         texts_form.NO_COLUMN,
     ]
-    assert "The model reads pairs" in train.page.plain("error")[0]
+    assert train.page.plain("error") == [
+        "The model reads pairs, premise and hypothesis, and these are single texts. Give a table (.csv, .tsv or "
+        ".parquet) with a column of each: premise and hypothesis, text and text_pair, or two that you choose."
+    ]
+    train.at.selectbox(key="train pair column").set_value("this")
+    train.run()
+    assert train.page.plain("error") == ["The column 'this' cannot hold both texts of a pair. Choose another one."]
     train.at.selectbox(key="train pair column").set_value("that")
     train.run()
     assert "**24 texts**" in train.texts

@@ -198,12 +198,12 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
 
 def test_the_verb_of_the_heading_is_explained() -> None:
     first = "The words that stand first in the mean rank of the compared methods."
-    carry = heading_meaning(SUPPORTED, COMPARISON)
-    assert carry == f"{first} “Carry”: without them the model predicts another class."
-    weigh = heading_meaning(replace(SUPPORTED, words=(1,), effect=SMALL), COMPARISON)
-    assert weigh == f"{first} “Weigh most”: the model predicts the same class without it, with another probability."
+    assert heading_meaning(SUPPORTED, COMPARISON) == f"{first} Without them the model predicts another class."
+    weighs = heading_meaning(replace(SUPPORTED, words=(1,), effect=SMALL), COMPARISON)
+    one = first.replace("words that stand", "word that stands")
+    assert weighs == f"{one} Without it the model predicts the same class, with another probability."
     assert heading_meaning(LEADING, COMPARISON) == first
-    assert heading_meaning(SUPPORTED, comparison(label=0)) == first
+    assert heading_meaning(SUPPORTED, comparison(label=0)) == f"{first} The model predicts another class."
     assert heading_meaning(OPEN, COMPARISON) == heading_meaning(REFUSED, COMPARISON) == ""
 
 

@@ -23,9 +23,9 @@ from typing import Any
 from explainers.annotations.formats import own_records
 from explainers.annotations.record_json import Content, json_object, read_annotation, read_item
 from explainers.annotations.records import Annotation, Item
+from explainers.datasets.column_names import PAIRS
 from explainers.datasets.example import InputImage
 from explainers.datasets.tables import formula_like, parsed_json, read_user_table
-from explainers.datasets.user_texts import PAIRS
 from explainers.errors import DataUnavailable
 
 JSON_COLUMNS = ("rationale", "explanations", "answer")

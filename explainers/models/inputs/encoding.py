@@ -136,7 +136,7 @@ class Encoding:
     canvas: Canvas | None = None  # where they are not
     windows: tuple[Window, ...] = ()
     examples: str = ""  # of the prompt, one below the other, where these are the units
-    unlike_training: bool = False  # whether it is of another kind than what the model was trained and measured on
+    unlike_training: bool = False  # seen to be of another kind than what the model was trained and measured on
 
     @property
     def shown_texts(self) -> tuple[str, ...]:

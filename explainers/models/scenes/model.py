@@ -146,12 +146,12 @@ def close_gaps(kept: Tensor) -> tuple[Tensor, Tensor]:
 @dataclass(frozen=True, eq=False)
 class FittedImage:
     """`pixels` (100, 400, 3) are what is read; `boxes` are the positions of the 48 patches in the original image, None
-    for those outside it. `is_scaled` is whether it has another shape than the drawn scenes."""
+    for those outside it. `has_margins` tells whether it has another shape than the drawn scenes."""
 
     pixels: NDArray[np.uint8]
     boxes: tuple[Box | None, ...]
     warning: str = ""
-    is_scaled: bool = False
+    has_margins: bool = False
 
 
 def fit_image(image: InputImage) -> FittedImage:
@@ -164,9 +164,9 @@ def fit_image(image: InputImage) -> FittedImage:
     canvas = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
     canvas.paste(Image.fromarray(pixels).resize(size, Image.Resampling.BILINEAR, reducing_gap=2.0), offset)
     boxes = tuple(_patch_box(number, offset, size, (width, height)) for number in range(PATCHES))
-    is_scaled = size != (WIDTH, HEIGHT)
-    warnings = (image.warning, FITTED if is_scaled else "")
-    return FittedImage(np.asarray(canvas), boxes, " ".join(filter(None, warnings)), is_scaled)
+    has_margins = size != (WIDTH, HEIGHT)
+    warnings = (image.warning, FITTED if has_margins else "")
+    return FittedImage(np.asarray(canvas), boxes, " ".join(filter(None, warnings)), has_margins)
 
 
 def _patch_box(number: int, offset: tuple[int, int], size: tuple[int, int], original: tuple[int, int]) -> Box | None:
@@ -218,5 +218,5 @@ def join_inputs(words: Encoding, fitted: FittedImage, embeddings: NDArray[np.flo
         tuple(owners),
         warning=" ".join(filter(None, (words.warning, fitted.warning))),
         patch_embeddings=PatchEmbeddings(is_patch, rows[0], {"mask": rows[1], "blur": rows[2]}),
-        unlike_training=fitted.is_scaled,
+        unlike_training=fitted.has_margins,
     )

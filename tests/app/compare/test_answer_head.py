@@ -78,6 +78,8 @@ def test_words_that_are_named_are_marked_also_where_nothing_is_decided(
     assert ("“good”" in refused, "<mark>" in refused) == (False, False)
     decided = answer_head.markup(run, run, replace(answer, status="supported"))
     assert 'class="answer-input">' in decided
+    assert 'title="The word that stands first in the mean rank of the compared methods.' in decided
+    assert "stands first in the mean rank" not in html
 
 
 def test_only_an_operator_that_may_answer_otherwise_is_offered(ran: Callable[..., Run]) -> None:

@@ -3,7 +3,16 @@
 import pytest
 
 from app.compare import kept_inputs
-from app.compare.kept_inputs import KeptTexts, ServerMemory, find_image, name_of, remember_image, remember_texts
+from app.compare.kept_inputs import (
+    TEXTS_NAME,
+    KeptTexts,
+    ServerMemory,
+    address_of,
+    find_image,
+    name_of,
+    remember_image,
+    remember_texts,
+)
 from explainers.datasets.example import InputImage
 
 
@@ -19,10 +28,10 @@ def test_the_oldest_are_forgotten_where_all_are_too_large_together() -> None:
     memory.remember("a", 5, ("a", ""))  # given again, so that b is the oldest
     memory.remember("c", 5, ("c", ""))
     assert [memory.find(name) for name in "abc"] == [("a", ""), None, ("c", "")]
-    memory.remember("d", 11, ("d", ""))  # larger than the memory: nothing is left
-    assert [memory.find(name) for name in "acd"] == [None, None, None]
+    memory.remember("d", 11, ("d", ""))  # larger than the memory
+    assert [memory.find(name) for name in "acd"] == [("a", ""), ("c", ""), None]
     memory.remember("a", 10, ("a", ""))
-    assert memory.find("a") == ("a", "")
+    assert [memory.find(name) for name in "ac"] == [("a", ""), None]
 
 
 def test_what_is_too_old_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +45,7 @@ def test_what_is_too_old_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory.find("a") is None
 
 
-def test_a_name_is_of_one_kind_and_cannot_be_guessed() -> None:
+def test_a_name_has_128_bits_and_is_of_one_kind() -> None:
     image = InputImage(b"any")
     text, picture = remember_texts(("a long text", "")), remember_image(image)
     assert len(text) == len(picture) == 32
@@ -44,6 +53,14 @@ def test_a_name_is_of_one_kind_and_cannot_be_guessed() -> None:
     session = KeptTexts()
     assert (session.find(text), session.find(picture)) == (("a long text", ""), None)
     assert name_of(("a", "b")) != name_of(("a b", ""))
+
+
+def test_an_address_holds_short_texts_and_the_name_of_long_ones() -> None:
+    assert address_of(("short", "")) == {"text": "short"}
+    assert address_of(("short", "x" * 400)) == {"text": "short", "pair": "x" * 400}
+    long = ("short", "x" * 401)
+    assert address_of(long) == {TEXTS_NAME: name_of(long)}
+    assert KeptTexts().find(name_of(long)) == long
 
 
 def test_a_session_keeps_its_own_texts_longer_than_the_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,3 +268,20 @@ def test_how_often_a_narrator_is_right_stands_beside_its_sentence(ran: Ran, monk
     assert (both["state"], both["answer"]) == ("record", "3 %, 80 %")
     assert both["detail"] == f"φ: Of 300 … {CAUSE.name}: Of 300 others …"
     assert (other["state"], other["answer"]) == ("record", "not known")
+
+
+def test_no_record_stands_beside_a_sentence_about_another_kind_of_input(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = TrackRecord("80 %", "Of 300 …", 0.8)
+    monkeypatch.setattr(words.narrator_overview, "track_record", lambda _model, _narrator: record)
+    run = ran("a good film")
+    know(run, narratives=(narrative(),), narrative_checks=(NarrativeCheck("cause", True, "", True, ""),))
+    data = payload(run)
+    assert data["questions"][-1] == QUESTION
+    assert "80 %" in data["verdict"]
+    assert run.whole is not None
+    run.whole = replace(run.whole, encoding=replace(run.whole.encoding, unlike_training=True))
+    data = payload(run)
+    assert data["questions"][-1] != QUESTION
+    assert "80 %" not in data["verdict"]

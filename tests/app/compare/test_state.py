@@ -385,7 +385,7 @@ def test_another_session_finds_an_own_image_that_the_server_keeps(page: Any) -> 
     page.session_state.clear()
     page.query_params[IMAGE_NAME] = "0" * 32
     lost = opened(page)
-    assert (lost.controls.text, lost.controls.removed) == ("mine", ())
+    assert (lost.controls.text, lost.controls.removed, lost.image()) == ("mine", (), None)
     assert list(lost.problems.values()) == [IMAGE_NOT_HERE]
 
 

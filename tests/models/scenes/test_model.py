@@ -370,7 +370,7 @@ def test_an_image_of_the_models_size_is_read_as_it_is() -> None:
     original = noise(400, 100)
     fitted = fit_image(original)
     assert np.array_equal(fitted.pixels, original.pixels())
-    assert (fitted.warning, fitted.is_scaled) == ("", False)
+    assert (fitted.warning, fitted.has_margins) == ("", False)
     assert fitted.boxes[0] == (0, 0, 25, 25)
     assert fitted.boxes[4] == (150, 0, 175, 25)  # beyond the first strip
     assert fitted.boxes[47] == (375, 75, 400, 100)
@@ -410,7 +410,7 @@ def test_another_shape_is_fitted_in_and_its_patches_lie_inside_it(width: int, he
         assert 0 <= top < bottom <= height
     for one, other in combinations(boxes, 2):
         assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-    assert (fitted.warning, fitted.is_scaled) == (FITTED, True)
+    assert (fitted.warning, fitted.has_margins) == (FITTED, True)
 
 
 def test_what_is_beside_the_image_is_grey_and_no_unit(model: SceneModel) -> None:
@@ -468,9 +468,11 @@ def test_tokens_can_be_the_units_of_the_words(model: SceneModel, example: Exampl
 
 
 def test_a_long_text_and_a_square_image_both_give_a_warning(model: SceneModel) -> None:
-    warning = model.encode(Example("blue " * 100, image=noise(50, 50))).warning
-    assert "The text is too long for this model" in warning
-    assert FITTED in warning
+    encoding = model.encode(Example("blue " * 100, image=noise(50, 50)))
+    assert "The text is too long for this model" in encoding.warning
+    assert FITTED in encoding.warning
+    assert encoding.unlike_training
+    assert not model.encode(Example("blue", image=noise(800, 200))).unlike_training
 
 
 def test_transparency_gives_a_warning_too() -> None:
