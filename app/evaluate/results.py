@@ -34,7 +34,7 @@ Chosen = Callable[[str], None]
 
 def draw(result: SetResult, number: int) -> None:
     """Draw the result of evaluation `number`, or what there is of it."""
-    so_far = "" if result.finished else f"So far, after {wording.counted(len(result.rows), 'input')}: "
+    so_far = "" if result.finished else f"After {wording.counted(len(result.rows), 'input')} so far. "
     plain_text.paragraph(so_far, plain_text.Bold(result.advice.sentence))
     _methods(result, number)
     left, right = st.columns(2)

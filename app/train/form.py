@@ -188,9 +188,11 @@ def start(jobs: Jobs, pool: model_pool.ModelPool, spec: FitSpec, submitted: Subm
             plain_text.error(str(error))
     st.caption("The same on the command line:")
     images = any(text.image for text in submitted.texts)
-    file = "texts.csv" if images or any(text.pair for text in submitted.texts) else "texts.txt"
-    data = "" if submitted.generated else file
+    table = images or any(text.pair for text in submitted.texts)
+    data = "" if submitted.generated else submitted.file or ("texts.csv" if table else "texts.txt")
+    column, pair_column = (*submitted.columns, "", "")[:2]
     spec = replace(spec, format=OWN, images="DIR") if images else spec
+    spec = replace(spec, column=column, pair_column=pair_column)
     with st.container(key="train command"):
         st.code(replace(spec, data=data, device=device()).shell_command(), None, wrap_lines=True)
 

@@ -40,6 +40,8 @@ class SubmittedTexts:
     typed: bool = False
     generated: bool = False
     left_out: tuple[str, ...] = ()  # what is wrong with rows that are not among the texts
+    file: str = ""  # the name of the file that they are from
+    columns: user_texts.Columns = ()  # of that file, where they were chosen
 
 
 def submitted_texts(info: model_info.ModelInfo) -> SubmittedTexts:
@@ -93,7 +95,8 @@ def _texts(info: model_info.ModelInfo) -> SubmittedTexts:
         submitted = _from_file(file.name, file.getvalue(), names) if file is not None else from_box(typed or "", names)
         if submitted.texts:
             source = "from the file; remove it to use the box" if file is not None else "from the box"
-            st.caption(f"**{len(submitted.texts):,} texts**, each once, {source}. A tenth is held out for validation.")
+            what = f"**{len(submitted.texts):,} {'pairs' if info.pairs else 'texts'}**"
+            st.caption(f"{what}, each once, {source}. A tenth is held out for validation.")
         st.caption("They are written to the disk of this server, and deleted with the training.")
     _problems(submitted)
     return submitted
@@ -107,7 +110,7 @@ def _from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> Submi
             columns = _column_boxes(labelled_rows.column_names(content, name), input_names)
         except DataUnavailable as error:
             return SubmittedTexts(problem=str(error), typed=True)
-    return from_file(name, content, input_names, columns)
+    return replace(from_file(name, content, input_names, columns), file=name, columns=columns)
 
 
 def _column_boxes(present: Sequence[str], input_names: tuple[str, ...]) -> user_texts.Columns:

@@ -7,7 +7,7 @@ NAMES = {  # in lower case, the likeliest first
     "text": ("text", "sentence", "review", "premise", "sentence1", "content"),
     "pair": ("pair", "text_pair", "hypothesis", "sentence2"),
     "label": ("label", "class", "target", "sentiment", "gold_label"),
-    "id": ("id", "key", "idx", "guid"),
+    "id": ("id", "key", "idx", "guid", "no", "nr", "number", "index"),
     "image": ("image", "picture", "file", "path"),
     "rationale": ("rationale", "rationales"),
 }

@@ -147,14 +147,14 @@ def recommendation(methods: pd.DataFrame, operator: str) -> Recommendation:
     """Return the method with the most evidence under `operator`, if it beats random orders, and those level with it."""
     evidences, best = _by_method(methods, metric_column(EVIDENCE, operator)), _best(methods, operator)
     if not best:
-        return Recommendation("Open: no method that can be compared was measured. Choose one that is no control.")
+        return Recommendation("Undecided: no method that can be compared was measured. Choose one that is no control.")
     inputs = int(evidences[best].notna().sum())
     if inputs < FEWEST:
         few = "1 input is" if inputs == 1 else f"{inputs} inputs are"
-        return Recommendation(f"Open: {few} too few to compare methods. Take at least {FEWEST}.")
+        return Recommendation(f"Undecided: {few} too few to compare methods. Take at least {FEWEST}.")
     gain = _difference(evidences, best, RANDOM)
     if gain is not None and gain.low <= 0:
-        return Recommendation(f"Open: no method is better than random orders over these {inputs:,} inputs.")
+        return Recommendation(f"Undecided: no method is better than random orders over these {inputs:,} inputs.")
     others = [method for method in evidences if may_be_chosen(method) and method != best]
     behind = {method: _difference(evidences, best, method) for method in others}
     level = tuple(method for method, interval in behind.items() if interval is not None and interval.low <= 0)
@@ -296,7 +296,7 @@ def _sentence(best: str, level: Sequence[str], others: int, passes: Mapping[str,
             f"{name}: ahead of every other method {over}." if others else f"{name}: better than random orders {over}."
         )
     if len(level) == others:
-        return f"Open: no method is ahead of all others {over}; {name_of(cheapest)} costs the least."
+        return f"Undecided: no method is ahead of all others {over}; {name_of(cheapest)} costs the least."
     if passes[cheapest] < CHEAPER * passes[best]:
         share = round(100 * passes[cheapest] / passes[best])
         rest = _are_level([method for method in level if method != cheapest])

@@ -52,7 +52,7 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
 
     Words carry a decision if another class is predicted without them; else they weigh most in it. What holds under the
     comparison's own operator alone is said to. `brief` leaves out which of several equal words is meant, for a place
-    where they are marked.
+    where they are marked, unless several of them are named.
     """
     if answer.status == "pending":
         return ""
@@ -321,7 +321,8 @@ def advice(answer: Answer, comparison: "Comparison") -> str:
 
 
 def quoted(units: Units, comparison: "Comparison", *, brief: bool = False) -> str:
-    """Return "“a”, “b” and 3 more"; `brief` without the text of a pair and the number of a word."""
+    """Return "“a”, “b” and 3 more"; `brief` without the text of a pair and the number of a word, unless two are
+    equal."""
     everything = comparison.decision.encoding.units
     named = [
         wording.quoted_unit(everything[unit], wording.one_line(everything[unit].text))
@@ -329,6 +330,11 @@ def quoted(units: Units, comparison: "Comparison", *, brief: bool = False) -> st
         else wording.quoted_among(comparison, unit)
         for unit in units
     ]
+    if len(set(named)) < len(named):  # two that are equal, such as one in each text of a pair
+        named = [
+            wording.quoted_among(comparison, unit) if named.count(name) > 1 else name
+            for unit, name in zip(units, named, strict=True)
+        ]
     return (
         wording.join_names(named)
         if len(named) <= NAMED + 1

@@ -68,7 +68,7 @@ def without_costs(frame: pd.DataFrame) -> pd.DataFrame:
 def test_a_table_is_explained_and_read_back(arguments: tuple[str, ...], tmp_path: Path) -> None:
     result = ran(*arguments, "--out", str(tmp_path / "out"))
     assert result.exit_code == 0, result.stderr
-    assert "Open: 4 inputs are too few to compare methods." in result.stdout
+    assert "Undecided: 4 inputs are too few to compare methods." in result.stdout
     assert "| Occlusion | 4 |" in result.stdout
     assert "2 rows are left out: Line 6 has no text. The row is left out. Line 7 has the label 'best'" in result.stdout
     assert "4 of 4 inputs" in result.stderr
@@ -363,7 +363,7 @@ def test_downloads_are_guarded_and_stand_alone(arguments: tuple[str, ...], table
     assert "Sanity checks" not in page
     assert "<script" not in page
     assert "<b>good" not in page
-    assert "Open: 1 input is too few" in page
+    assert "Undecided: 1 input is too few" in page
 
 
 def test_a_job_that_was_killed_goes_on_and_nothing_is_lost_or_there_twice(hub_folder: Path, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_failed_method_is_counted_and_has_no_numbers() -> None:
         ),
         (
             {"lime": (0.4, 0.2, 50), "occlusion": (0.2, 0.4, 5)},
-            "Open: no method is ahead of all others over these 12 inputs; Occlusion costs the least.",
+            "Undecided: no method is ahead of all others over these 12 inputs; Occlusion costs the least.",
             ("occlusion",),
         ),
     ],
@@ -137,11 +137,18 @@ def test_the_recommendation_is_a_sentence(
 
 def test_what_the_set_does_not_decide_stays_open() -> None:
     few = set_of(9, lime=(0.4, 0.4, 1), **RANDOM)
-    assert recommendation(few, "mask").sentence == "Open: 9 inputs are too few to compare methods. Take at least 10."
+    assert (
+        recommendation(few, "mask").sentence == "Undecided: 9 inputs are too few to compare methods. Take at least 10."
+    )
     luck = set_of(12, lime=(0.1, -0.1, 1), **RANDOM)
-    assert recommendation(luck, "mask").sentence == "Open: no method is better than random orders over these 12 inputs."
+    assert (
+        recommendation(luck, "mask").sentence
+        == "Undecided: no method is better than random orders over these 12 inputs."
+    )
     controls = set_of(12, attention_mean=(0.4, 0.4, 1), **RANDOM)
-    assert recommendation(controls, "mask").sentence.startswith("Open: no method that can be compared was measured.")
+    assert recommendation(controls, "mask").sentence.startswith(
+        "Undecided: no method that can be compared was measured."
+    )
     assert all(not recommendation(frame, "mask").best for frame in (few, luck, controls))
 
 

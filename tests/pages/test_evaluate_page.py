@@ -239,7 +239,7 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
     assert "Loading the model" in str([bar.proto for bar in evaluate.run().at.get("progress")])
     explained(job, model, inputs=2)
     evaluate.run()
-    assert "So far, after 2 inputs: Open: 2 inputs are too few" in evaluate.texts
+    assert "After 2 inputs so far. Undecided: 2 inputs are too few" in evaluate.texts
     evaluate.press(f"cancel {job.id}")
     assert f"Cancelled after 2 of {job.texts} inputs." in evaluate.texts
     evaluate.until(lambda: evaluate.job().pid is None)
@@ -247,7 +247,7 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
     assert evaluate.job().status in ("waiting", "running")
     explained(job, model)
     evaluate.run()
-    assert "Open: 4 inputs are too few to compare methods. Take at least 10." in evaluate.texts
+    assert "Undecided: 4 inputs are too few to compare methods. Take at least 10." in evaluate.texts
     assert "Words over the set" in evaluate.texts
     assert "Trust map" in evaluate.texts
     assert "does an explanation change when the weights of the model are random" in evaluate.texts

@@ -402,6 +402,7 @@ def test_the_column_of_the_texts_is_guessed_and_chosen(train: Train) -> None:
     train.run()
     box = train.at.selectbox(key="train column")
     assert (box.value, box.options) == ("review", [texts_form.NO_COLUMN, "id", "review", "reply"])
+    assert "--data a.csv --column review" in train.texts
     box.set_value("reply")
     train.run().press("start training").over()
     (job,) = train.jobs.all()
@@ -428,7 +429,8 @@ def test_a_table_of_pairs_has_two_columns_to_choose(train: Train, monkeypatch: p
     assert train.page.plain("error") == ["The column 'this' cannot hold both texts of a pair. Choose another one."]
     train.at.selectbox(key="train pair column").set_value("that")
     train.run()
-    assert "**24 texts**" in train.texts
+    assert "**24 pairs**" in train.texts
+    assert "--data a.csv --column this --pair-column that" in train.texts
 
 
 def test_a_model_of_pairs_takes_lines_with_a_tab_and_refuses_lines_without() -> None:

@@ -207,6 +207,14 @@ def test_the_verb_of_the_heading_is_explained() -> None:
     assert heading_meaning(OPEN, COMPARISON) == heading_meaning(REFUSED, COMPARISON) == ""
 
 
+def test_equal_words_of_a_pair_are_told_apart_also_where_they_are_marked() -> None:
+    pair = comparison()
+    pair.names = ("Premise", "Hypothesis")
+    pair.decision.encoding.units = (Unit("dog", 0, 3), Unit("cat", 0, 3), Unit("dog", 0, 3, segment=1))
+    assert quoted((0, 1), pair, brief=True) == "“dog” and “cat”"
+    assert quoted((0, 1, 2), pair, brief=True) == "“dog” (premise), “cat” and “dog” (hypothesis)"
+
+
 def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark() -> None:
     effect, agreement, robust = marks(SUPPORTED, COMPARISON)
     assert (effect.text, effect.holds) == ("0.95 → 0.07 without them", True)
