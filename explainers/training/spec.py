@@ -140,13 +140,13 @@ class FitSpec:
     method: str
     model: str
     data: str = ""
-    column: str = ""  # of the texts in a table; by default that called text
-    pair_column: str = ""  # of the second texts
     variant: str = ""
     seed: int = 0
     settings: Settings = ()
     format: str = ""
     images: str = ""  # the folder of the images
+    column: str = ""  # of the texts in a table; by default that called text
+    pair_column: str = ""  # of the second texts
     seeds: Annotated[int, Field(ge=1)] = 1  # trainings, from `seed` on; the best on validation texts is kept
     full: bool = False  # IvRA only: the classifier learns too, and becomes a new model
     device: str = AUTO
