@@ -95,8 +95,10 @@ def _texts(info: model_info.ModelInfo) -> SubmittedTexts:
         submitted = _from_file(file.name, file.getvalue(), names) if file is not None else from_box(typed or "", names)
         if submitted.texts:
             source = "from the file; remove it to use the box" if file is not None else "from the box"
-            what = f"**{len(submitted.texts):,} {'pairs' if info.pairs else 'texts'}**"
-            st.caption(f"{what}, each once, {source}. A tenth is held out for validation.")
+            st.caption(
+                f"**{len(submitted.texts):,} {'pairs' if info.pairs else 'texts'}**, each once, {source}. "
+                "A tenth is held out for validation."
+            )
         st.caption("They are written to the disk of this server, and deleted with the training.")
     _problems(submitted)
     return submitted
@@ -120,14 +122,14 @@ def _column_boxes(present: Sequence[str], input_names: tuple[str, ...]) -> user_
         return ()
     options = (NO_COLUMN, *present)
     if len(input_names) == 2:
-        titles = [plain_text.label(name.capitalize(), "Texts") for name in input_names]
+        titles = [name.capitalize() for name in input_names]
         boxes = [*zip(("train_column", "train_pair_column"), titles, guessed_pair(present), strict=True)]
     else:
         boxes = [("train_column", "Texts", guessed("text", present))]
     chosen = []
     for name, title, guess in boxes:
         widget = train_state().widget(name, options=options, listed=options, default=guess or NO_COLUMN)
-        chosen.append(st.selectbox(title, options, **widget))
+        chosen.append(st.selectbox(plain_text.label(title, "Texts"), options, **widget))
     return tuple(str(column) for column in chosen if column not in (None, NO_COLUMN))
 
 

@@ -124,7 +124,7 @@ def test_an_image_is_given_and_the_text_stays(scenes: Any, kind: str, name: str)
     assert 0 < len(scenes.patches) < 48  # the rest of what is read lies beside the picture
     assert {card["status"] for card in scenes.sheet["rows"]} == {"done"}
     assert not scenes.sentences
-    assert any("not your own image" in caption for caption in scenes.captions)
+    assert any("a name for your own image" in caption for caption in scenes.captions)
 
 
 def test_a_wrong_file_is_one_sentence_and_nothing_is_lost(scenes: Any) -> None:
