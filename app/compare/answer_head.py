@@ -153,13 +153,11 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
 
 
 def _heading(shown: Run, answer: Answer, *, asks: bool = True) -> str:
-    """An answer that more methods may turn is not told as if it were one, and whose words they may change is so far; it
-    `asks` for more time unless that is on its way."""
+    """An answer that more methods may turn is not told as if it were one; it `asks` for more time unless that is on its
+    way."""
     if asks and shown.is_short and answer.undecided and not answer.leading:
         return NOT_YET.format(shown.short_of)
-    heading = answer_report.heading(answer, shown.comparison(), brief=True)
-    may_change = answer.status == "supported" and answer.provisional
-    return f"{heading} so far" if may_change else heading
+    return answer_report.heading(answer, shown.comparison(), brief=True)
 
 
 def _how_many(run: Run) -> str:

@@ -15,7 +15,6 @@ from explainers.datasets.example import InputImage
 
 TEXTS_NAME, IMAGE_NAME = "own", "own-image"  # parameters of the address
 LONGEST_IN_ADDRESS = 400  # characters of a text
-KEPT_TEXTS = 20  # texts of a session, which outlast those of the server
 MOST_BYTES, HOURS = 128 * 2**20, 24  # of all sessions together; the oldest go first
 Texts = tuple[str, str]
 
@@ -57,25 +56,12 @@ SERVER = ServerMemory()
 
 
 @dataclass
-class KeptTexts:
-    """The long texts of a session by their names; `awaited` is the name of texts that it was asked for and does not
-    have, and `of_units` are the controls that the address sets and that refer to their units."""
+class AwaitedTexts:
+    """The name of texts that a session was asked for and that are not here, and the controls that the address sets and
+    that refer to their units."""
 
-    known: dict[str, Texts] = field(default_factory=dict)
     awaited: str = ""
     of_units: dict[str, Any] = field(default_factory=dict)
-
-    def remember(self, texts: Texts) -> str:
-        """Keep the texts; return their name in the address."""
-        name = name_of(texts)
-        others = {key: value for key, value in self.known.items() if key != name}
-        self.known = dict([*others.items(), (name, texts)][-KEPT_TEXTS:])
-        return remember_texts(texts)
-
-    def find(self, name: str) -> Texts | None:
-        """Return the texts of this session, or those that another one has left here; None where there are none."""
-        there = self.known.get(name) or SERVER.find(name)
-        return there if isinstance(there, tuple) else None
 
     def wait_for(self, name: str, of_units: dict[str, Any]) -> None:
         """Keep what the address says of the units of texts that are still to be pasted."""
@@ -108,6 +94,12 @@ def remember_texts(texts: Texts) -> str:
     name = name_of(texts)
     SERVER.remember(name, sum(len(text.encode()) for text in texts), texts)
     return name
+
+
+def find_texts(name: str) -> Texts | None:
+    """Return the texts that a session has left here; None where there are none."""
+    there = SERVER.find(name)
+    return there if isinstance(there, tuple) else None
 
 
 def remember_image(image: InputImage) -> str:

@@ -17,7 +17,7 @@ import streamlit as st
 
 from app import model_pool, session
 from app.compare import kept_inputs, runs
-from app.compare.kept_inputs import IMAGE_NAME, LONGEST_IN_ADDRESS, TEXTS_NAME, KeptTexts
+from app.compare.kept_inputs import IMAGE_NAME, TEXTS_NAME, AwaitedTexts
 from app.compare.row_file import RowFile
 from app.compare.stored_results import (
     GENERATED,
@@ -170,7 +170,7 @@ class CompareState(PageState[CompareControls]):
     asked: Example | None = None  # the input that is explained
     multimodal: bool = False  # whether the model reads images
     left_out: str = ""  # of what the address has only a name: nothing, "text", "picture" or "text and picture"
-    kept_texts: KeptTexts = field(default_factory=KeptTexts)
+    awaited_texts: AwaitedTexts = field(default_factory=AwaitedTexts)
     run: runs.Run | None = None
     last_good_run: runs.Run | None = None
     beside_run: runs.Run | None = None  # of the second model
@@ -217,10 +217,10 @@ class CompareState(PageState[CompareControls]):
         if any(st.query_params.get_all(name) for name in TEXTS):
             return self.controls.texts
         own = st.query_params.get(TEXTS_NAME, "")
-        texts = self.kept_texts.find(own)
+        texts = kept_inputs.find_texts(own)
         if own and texts is None:
             self.note(TEXTS_NAME, NOT_HERE)
-            self.kept_texts.wait_for(own, {name: getattr(self.controls, name) for name in RESET})
+            self.awaited_texts.wait_for(own, {name: getattr(self.controls, name) for name in RESET})
             self.change(**RESET)
         return texts
 
@@ -252,19 +252,20 @@ class CompareState(PageState[CompareControls]):
         own, first = self.controls.example == OWN_TEXT, titles(self.controls.model, multimodal=self.multimodal)[0]
         texts = (self.asked.text, self.asked.pair or "") if own else ("", "")
         image = self.controls.picture if own and self.asked.image is not None else ""
-        short = all(len(text) <= LONGEST_IN_ADDRESS for text in texts)
         given = self.asked.image if image == OWN_IMAGE else None
-        self.left_out = " and ".join([*([] if short else ["text"]), *(["picture"] if given is not None else [])])
+        placed = kept_inputs.address_of(texts)
+        missing = {"text": TEXTS_NAME in placed, "picture": given is not None}
+        self.left_out = " and ".join(name for name, is_missing in missing.items() if is_missing)
         written = replace(
             session.without_first_model(self.controls),
             example="" if any(texts) or self.controls.example == first else self.controls.example,
-            text=texts[0] if short else "",
-            pair=texts[1] if short else "",
+            text=placed.get("text", ""),
+            pair=placed.get("pair", ""),
             picture="" if image == OWN_IMAGE else image,
         )
         return {
             **session.encoded(written),
-            TEXTS_NAME: [] if short else [self.kept_texts.remember(texts)],
+            TEXTS_NAME: [placed[TEXTS_NAME]] if TEXTS_NAME in placed else [],
             IMAGE_NAME: [] if given is None else [kept_inputs.remember_image(given)],
         }
 
@@ -296,7 +297,7 @@ class CompareState(PageState[CompareControls]):
 
     def text_changed(self) -> None:
         self.image_problem = ""
-        of_units = self.kept_texts.pasted(self.controls.texts)
+        of_units = self.awaited_texts.pasted(self.controls.texts)
         self.unchecked |= of_units.keys()
         self.change(**RESET | of_units)
         curated = named(self.controls.example)

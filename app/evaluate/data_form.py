@@ -11,12 +11,13 @@ import pandas as pd
 import streamlit as st
 
 from app import plain_text
-from app.evaluate.state import EXAMPLES, FILE, NO_COLUMN, SOURCES, evaluate_state
+from app.evaluate.state import EXAMPLES, FILE, SOURCES, evaluate_state
 from app.model_info import ModelInfo
+from app.train.column_box import column_box
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets import cells, labelled_rows, tables
-from explainers.datasets.column_names import guessed
+from explainers.datasets.column_names import guessed, guessed_pair
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.line_files import is_text_file
@@ -151,18 +152,20 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
 
 
 def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> labelled_rows.Columns:
-    state, none = evaluate_state(), (NO_COLUMN, *present)
-    boxes = [("text_column", "text", "Texts" if not info.pairs else info.input_names[0].capitalize(), present)]
-    boxes += [("pair_column", "pair", info.input_names[1].capitalize(), none)] if info.pairs else []
-    boxes += [("image_column", "image", "Images", none)] if info.multimodal else []
-    boxes += [("label_column", "label", "Labels", none), ("id_column", "id", "Ids", none)]
-    boxes += [] if info.multimodal else [("rationale_column", "rationale", "Marks of people", none)]
+    text, pair = guessed_pair(present) if info.pairs else (guessed("text", present), "")
+    guesses = {"text": text, "pair": pair} | {kind: guessed(kind, present) for kind in ("image", "label", "id")}
+    guesses |= {"rationale": guessed("rationale", present)}
+    boxes = [("text", info.input_names[0].capitalize() if info.pairs else "Texts")]
+    boxes += [("pair", info.input_names[1].capitalize())] if info.pairs else []
+    boxes += [("image", "Images")] if info.multimodal else []
+    boxes += [("label", "Labels"), ("id", "Ids")]
+    boxes += [] if info.multimodal else [("rationale", "Marks of people")]
     chosen: dict[str, str] = {}
-    for cell, (name, kind, title, options) in zip(st.columns(len(boxes)), boxes, strict=True):
+    for cell, (kind, title) in zip(st.columns(len(boxes)), boxes, strict=True):
         with cell:
-            widget = state.widget(name, options=options, listed=options, default=guessed(kind, present) or NO_COLUMN)
-            column = st.selectbox(plain_text.label(title, "Texts"), options, **widget)
-            chosen[kind] = "" if column in (None, NO_COLUMN) else str(column)
+            chosen[kind] = column_box(
+                evaluate_state(), f"{kind}_column", title, present, guesses[kind], optional=kind != "text"
+            )
     if not info.labels and chosen["label"]:
         st.caption("The labels are checked when the model is loaded.")
     return labelled_rows.Columns(

@@ -14,7 +14,6 @@ from explainers.evaluation import names, record_file, sanity_summary, set_spec, 
 from explainers.memoized import memoized
 from explainers.report.set_tables import metric_columns
 
-NO_COLUMN = "none"
 FILE, EXAMPLES = "My file", "Embedded examples"
 SOURCES = (FILE, EXAMPLES)
 FEWEST_INPUTS, RECENT_INPUTS = 5, 20  # by which the pace is judged

@@ -191,8 +191,8 @@ def start(jobs: Jobs, pool: model_pool.ModelPool, spec: FitSpec, submitted: Subm
     table = images or any(text.pair for text in submitted.texts)
     data = "" if submitted.generated else submitted.file or ("texts.csv" if table else "texts.txt")
     column, pair_column = (*submitted.columns, "", "")[:2]
-    spec = replace(spec, format=OWN, images="DIR") if images else spec
     spec = replace(spec, column=column, pair_column=pair_column)
+    spec = replace(spec, format=OWN, images="DIR") if images else spec
     with st.container(key="train command"):
         st.code(replace(spec, data=data, device=device()).shell_command(), None, wrap_lines=True)
 

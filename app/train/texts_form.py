@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import model_info, plain_text
+from app.train.column_box import column_box
 from app.train.state import train_state
 from explainers.datasets import labelled_rows, tables, user_texts
 from explainers.datasets.column_names import guessed, guessed_pair
@@ -15,7 +16,6 @@ from explainers.datasets.images.sets import image_rows
 from explainers.errors import DataUnavailable
 
 MEGABYTES = 10
-NO_COLUMN = "– none –"
 GENERATED = (
     "No texts are needed: for this model, the examples are drawn by its generator with a fixed seed. They differ from "
     "those on which the model was trained and tested."
@@ -120,17 +120,13 @@ def _column_boxes(present: Sequence[str], input_names: tuple[str, ...]) -> user_
     whether the model reads pairs."""
     if not input_names and user_texts.has_usual_columns(present):
         return ()
-    options = (NO_COLUMN, *present)
-    if len(input_names) == 2:
-        titles = [name.capitalize() for name in input_names]
-        boxes = [*zip(("train_column", "train_pair_column"), titles, guessed_pair(present), strict=True)]
-    else:
-        boxes = [("train_column", "Texts", guessed("text", present))]
-    chosen = []
-    for name, title, guess in boxes:
-        widget = train_state().widget(name, options=options, listed=options, default=guess or NO_COLUMN)
-        chosen.append(st.selectbox(plain_text.label(title, "Texts"), options, **widget))
-    return tuple(str(column) for column in chosen if column not in (None, NO_COLUMN))
+    state = train_state()
+    if len(input_names) != 2:
+        return (column_box(state, "train_column", "Texts", present, guessed("text", present), optional=False),)
+    titles, (first, second) = [name.capitalize() for name in input_names], guessed_pair(present)
+    text = column_box(state, "train_column", titles[0], present, first, optional=False)
+    pair = column_box(state, "train_pair_column", titles[1], present, second, optional=True)
+    return (text, pair) if pair else (text,)
 
 
 def _problems(submitted: SubmittedTexts) -> None:

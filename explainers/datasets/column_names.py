@@ -14,14 +14,15 @@ NAMES = {  # in lower case, the likeliest first
 
 
 def guessed(kind: str, columns: Sequence[str]) -> str:
-    """Return the column that probably holds what `NAMES` knows, else ""; for texts then the first column that is not
-    called as one of another kind."""
+    """Return the column that probably holds what `NAMES` knows, else ""; for texts then the first column, if possible
+    one that is not called as one of another kind."""
     by_name = {column.strip().casefold(): column for column in reversed(columns)}
     named = next((by_name[name] for name in NAMES[kind] if name in by_name), "")
     if named or kind != "text":
         return named
     others = {name for names in NAMES.values() for name in names}
-    return next((column for column in columns if column.strip().casefold() not in others), "")
+    unnamed = (column for column in columns if column.strip().casefold() not in others)
+    return next(unnamed, columns[0] if columns else "")
 
 
 def guessed_pair(columns: Sequence[str]) -> tuple[str, str]:

@@ -63,7 +63,7 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
     words, verb = quoted(answer.words, comparison, brief=brief), _verb(answer, comparison)
     own, _ = wording.holding_clauses([(comparison.decision.settings.erasure, True)], comparison)
     alone = f" when {own}" if answer.holds and not any(holds for _, holds in answer.holds) else ""
-    so_far = " so far" if answer.leading else ""
+    so_far = " so far" if answer.marked and answer.provisional else ""
     return f"{words[:1].upper()}{words[1:]} {verb} {_label(comparison)}{alone}{so_far}"
 
 
@@ -295,7 +295,7 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
     head, evidence = heading(answer, comparison), answer.refusal.removesuffix(".") or effect_line(answer, comparison)
     open_yet = answer.undecided and not answer.leading
     evidence = NOT_DONE if open_yet else evidence
-    provisional = " (provisional)" if answer.provisional and not open_yet else ""
+    provisional = " (provisional)" if answer.provisional and not open_yet and not answer.marked else ""
     first = f"{head}{f': {evidence}' if evidence else ''}{provisional}."
     tested = "" if answer.refusal else method_sentence(answer, comparison)
     compared = "" if answer.refusal else compared_sentence(answer, comparison)

@@ -10,7 +10,7 @@ from explainers.datasets.column_names import guessed, guessed_pair
     [
         (("id", "Review", "label"), "text", "Review"),
         (("id", "body", "label"), "text", "body"),  # the first that is nothing else
-        (("Nr", "label"), "text", ""),
+        (("Nr", "label"), "text", "Nr"),
         (("id", "body"), "pair", ""),
         (("id", "body", "Gold_Label"), "label", "Gold_Label"),
         ((), "text", ""),

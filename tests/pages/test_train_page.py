@@ -12,6 +12,7 @@ import pytest
 from app import model_info as models
 from app.model_pool import ModelPool
 from app.train import form, processes, texts_form, view
+from app.train.column_box import NO_COLUMN
 from explainers.datasets.example import Example, InputImage
 from explainers.installation import STORE_VARIABLE
 from explainers.learned import fit
@@ -401,7 +402,7 @@ def test_the_column_of_the_texts_is_guessed_and_chosen(train: Train) -> None:
     train.run().at.file_uploader(key="train file").set_value(("a.csv", f"id,review,reply\n{rows}".encode(), "text/csv"))
     train.run()
     box = train.at.selectbox(key="train column")
-    assert (box.value, box.options) == ("review", [texts_form.NO_COLUMN, "id", "review", "reply"])
+    assert (box.value, box.options) == ("review", ["id", "review", "reply"])
     assert "--data a.csv --column review" in train.texts
     box.set_value("reply")
     train.run().press("start training").over()
@@ -418,7 +419,7 @@ def test_a_table_of_pairs_has_two_columns_to_choose(train: Train, monkeypatch: p
     train.run()
     assert [train.at.selectbox(key=f"train {name}").value for name in ("column", "pair column")] == [
         "this",
-        texts_form.NO_COLUMN,
+        NO_COLUMN,
     ]
     assert train.page.plain("error") == [
         "The model reads pairs, premise and hypothesis, and these are single texts. Give a table (.csv, .tsv or "

@@ -18,8 +18,12 @@ def page(query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Any:
     browser = SimpleNamespace(session_state={}, query_params=query)
     for module in (session, compare):
         monkeypatch.setattr(module, "st", browser)
-    monkeypatch.setattr(kept_inputs, "SERVER", kept_inputs.ServerMemory())
     return browser
+
+
+@pytest.fixture(autouse=True)
+def server_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_inputs, "SERVER", kept_inputs.ServerMemory())
 
 
 def opened(page: Any, **address: str) -> CompareState:

@@ -5,20 +5,15 @@ import pytest
 from app.compare import kept_inputs
 from app.compare.kept_inputs import (
     TEXTS_NAME,
-    KeptTexts,
     ServerMemory,
     address_of,
     find_image,
+    find_texts,
     name_of,
     remember_image,
     remember_texts,
 )
 from explainers.datasets.example import InputImage
-
-
-@pytest.fixture(autouse=True)
-def server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_inputs, "SERVER", ServerMemory())
 
 
 def test_the_oldest_are_forgotten_where_all_are_too_large_together() -> None:
@@ -50,8 +45,7 @@ def test_a_name_has_128_bits_and_is_of_one_kind() -> None:
     text, picture = remember_texts(("a long text", "")), remember_image(image)
     assert len(text) == len(picture) == 32
     assert (find_image(picture), find_image(text)) == (image, None)
-    session = KeptTexts()
-    assert (session.find(text), session.find(picture)) == (("a long text", ""), None)
+    assert (find_texts(text), find_texts(picture)) == (("a long text", ""), None)
     assert name_of(("a", "b")) != name_of(("a b", ""))
 
 
@@ -60,12 +54,4 @@ def test_an_address_holds_short_texts_and_the_name_of_long_ones() -> None:
     assert address_of(("short", "x" * 400)) == {"text": "short", "pair": "x" * 400}
     long = ("short", "x" * 401)
     assert address_of(long) == {TEXTS_NAME: name_of(long)}
-    assert KeptTexts().find(name_of(long)) == long
-
-
-def test_a_session_keeps_its_own_texts_longer_than_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = KeptTexts()
-    name = session.remember(("a long text", ""))
-    monkeypatch.setattr(kept_inputs, "SERVER", ServerMemory())
-    assert session.find(name) == ("a long text", "")
-    assert KeptTexts().find(name) is None
+    assert find_texts(name_of(long)) == long
