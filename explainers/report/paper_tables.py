@@ -6,6 +6,7 @@ interval contains 0, and *reversed* if the other one is better.
 """
 
 import json
+import statistics
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -107,9 +108,10 @@ class TableResult:
         }
 
     def ours(self, method: str, metric: str) -> Mapping[str, float] | None:
-        row = next(row for row in self.measured["rows"] if row["method"] == method)
-        interval: Mapping[str, float] | None = row.get("metrics", {}).get(metric)
-        return interval
+        metrics: Mapping[str, Mapping[str, float]] = next(
+            (row.get("metrics", {}) for row in self.measured["rows"] if row["method"] == method), {}
+        )
+        return metrics.get(metric)
 
     def compared(self, own: str) -> tuple[Compared, ...]:
         """Every comparison of this own method with a method of the paper that is not its own."""
@@ -125,6 +127,14 @@ class TableResult:
                 better = (mine > theirs) == METRICS[metric].higher_is_better
                 result.append(Compared(own, other, metric, better, gains[other][metric]))
         return tuple(result)
+
+    def moved(self, method: str, metric: str) -> float | None:
+        """Return how much better the value is here than in the paper; below 0 it is worse."""
+        published, ours = self.table.published(self.data_set, method, metric), self.ours(method, metric)
+        if published is None or ours is None:
+            return None
+        rise = ours["mean"] - published
+        return rise if METRICS[metric].higher_is_better else -rise
 
     def order(self, metric: str) -> float:
         """Kendall's τ between the paper's values and ours, over the methods that both have."""
@@ -256,15 +266,26 @@ def outcome_lines(result: TableResult) -> list[OutcomeLine]:
                 f"{evaluation_tables.row_name(one.other)} by {METRICS[one.metric].name}"
                 for one in reversed_ones(compared)
             )
+            reversals = f" Reversed: {wrong}." if wrong else ""
             lines.append(
-                OutcomeLine(
-                    evaluation_tables.row_name(own), f"{counted(compared)}.{f' Reversed: {wrong}.' if wrong else ''}"
-                )
+                OutcomeLine(evaluation_tables.row_name(own), f"{counted(compared)}.{reversals}{_moved(result, own)}")
             )
     missing = "; ".join(f"{evaluation_tables.row_name(method)}: {reason}" for method, reason in result.left_out.items())
     lines += [OutcomeLine("Not compared", f"{missing.removesuffix('.')}.")] if missing else []
     orders = ", ".join(f"{METRICS[metric].name} {result.order(metric):.2f}" for metric in result.table.metrics)
     return [*lines, OutcomeLine("τ of the order of the methods", f"{orders}.")]
+
+
+def _moved(result: TableResult, own: str) -> str:
+    """Return how far this method, and on average those that it is compared with, are from the paper's values."""
+    moved = []
+    for metric in result.table.metrics:
+        mine = result.moved(own, metric)
+        others = {one.other for one in result.compared(own) if one.metric == metric}
+        theirs = [by for other in sorted(others) if (by := result.moved(other, metric)) is not None]
+        if mine is not None and theirs:
+            moved.append(f"{METRICS[metric].name} {mine:+.3f}, the others {statistics.fmean(theirs):+.3f}")
+    return f" Ours minus the paper's, positive is better, others on average: {'; '.join(moved)}." if moved else ""
 
 
 def reversed_ones(compared: Sequence[Compared]) -> list[Compared]:
