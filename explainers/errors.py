@@ -27,6 +27,10 @@ class DataUnavailable(ExplanationError):
     """A data set is missing or not in the format its authors publish."""
 
 
+class InputRefused(ExplanationError):
+    """The model reads other inputs: a text or the image is missing, or there is one too many."""
+
+
 class Cancelled(ExplanationError):
     """The person stopped the run."""
 

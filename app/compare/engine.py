@@ -29,7 +29,7 @@ from app.compare.runs import Column, FollowUp, Key, Lease, Request, Result, Run
 from app.model_pool import DRAWN, ModelPool
 from app.server import lifetime
 from explainers.attribution.given import guess_spec
-from explainers.errors import Cancelled, ExplanationError
+from explainers.errors import Cancelled, ExplanationError, InputRefused
 from explainers.methods.registry import applicable, select
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.foreign.hub_transfer import DownloadNotAllowed
@@ -210,6 +210,7 @@ class Engine:
             run.error, status = str(error), "failed"
             run.download = error.size.amount if isinstance(error, DownloadNotAllowed) else ""
             run.lacks_smollm2 = isinstance(error, LanguageModelMissing)
+            run.refuses_input = isinstance(error, InputRefused)
         except BaseException as error:  # a programming error, or a library's panic: no run may stay without an end
             from explainers.comparison.runner import internal_error
 

@@ -123,6 +123,7 @@ class Run:
     error: str = ""
     download: str = ""  # such as "1.3 GB": it has failed because so much must be allowed to be fetched first
     lacks_smollm2: bool = False  # it has failed because its language model is not on this machine
+    refuses_input: bool = False  # it has failed, and will until the input is another one
     whole: Decision | None = None
     whole_probabilities: tuple[float, ...] = ()
     current: Comparison | None = None

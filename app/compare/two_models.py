@@ -233,6 +233,8 @@ def _state(engine: Engine, second: Run) -> None:
         elif second.status == "failed" and second.lacks_smollm2:
             with st.container():
                 language_model.offer([second.request.model], "of the second model")
+        elif second.status == "failed" and second.refuses_input:
+            plain_text.warning(without_folders(second.error))
         elif second.status == "failed":
             plain_text.error(without_folders(second.error))
             st.button("Try again", on_click=_go_on, key="go on with second")

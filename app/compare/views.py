@@ -143,7 +143,7 @@ def _upper_half(engine: Engine, run: Run, drawing: drawing_options.DrawingOption
 
 def _problems(run: Run, visible: Run | None) -> None:
     """What went wrong, what is shown instead, and what makes the model's answer doubtful."""
-    if run.status == "failed" and run.download:
+    if run.status == "failed" and (run.download or run.refuses_input):
         plain_text.warning(run.error)
     elif run.status == "failed" and run.lacks_smollm2:
         language_model.offer([run.request.model], "of the model")
@@ -270,6 +270,8 @@ def _status(engine: Engine, run: Run) -> None:
             st.button(f"Download {run.download}", on_click=fetch, args=(engine, run), key="again", type="primary")
         elif status == "failed" and run.lacks_smollm2:
             st.caption("The comparison starts when SmolLM2 is downloaded.")
+        elif status == "failed" and run.refuses_input:
+            st.caption("The comparison starts with another input, or with an example from above.")
         elif status == "failed":
             st.caption("Nothing was computed.")
             st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")

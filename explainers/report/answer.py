@@ -63,8 +63,10 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
     words, verb = quoted(answer.words, comparison, brief=brief), _verb(answer, comparison)
     own, _ = wording.holding_clauses([(comparison.decision.settings.erasure, True)], comparison)
     alone = f" when {own}" if answer.holds and not any(holds for _, holds in answer.holds) else ""
-    so_far = " so far" if answer.marked and answer.provisional else ""
-    return f"{words[:1].upper()}{words[1:]} {verb} {_label(comparison)}{alone}{so_far}"
+    sentence = f"{words} {verb} {_label(comparison)}{alone}"
+    if answer.marked and answer.provisional:
+        return f"So far, {sentence}"
+    return f"{sentence[:1].upper()}{sentence[1:]}"
 
 
 def heading_meaning(answer: Answer, comparison: "Comparison") -> str:

@@ -31,11 +31,11 @@ def test_what_did_not_fit_is_in_its_row_and_can_be_computed(short: Page) -> None
     assert any("s: 0 complete, 2 in part, 1 not started. " in caption for caption in short.captions)
     notes = {row["id"]: row["note"] for row in short.sheet["rows"] if row["status"] == "done"}
     assert notes["occlusion"] == "measured in part in 5 s"
-    assert "so far" in short.html
+    assert "So far, " in short.html
     assert "Not decided" not in short.html
     short.press("again").settle()
     assert {row["status"] for row in short.sheet["rows"]} == {"done"}
-    assert "so far" not in short.html
+    assert "So far, " not in short.html
     assert not any(row["note"] for row in short.sheet["rows"])
     assert short.address["budget"] == ["5"] or short.address["budget"] == "5"
     rerun = short.state.run

@@ -84,8 +84,9 @@ def test_a_text_without_an_image_leaves_no_button_of_the_model_before(opened: Op
     page = opened(text="good film, dull plot", **FEW).settle()
     assert has(page, "interactions")
     page.choose("model", "scenes")
-    assert page.sentences == ["untrained needs an image and a text; the image is missing. Add a PNG or JPEG file."]
-    assert [button.key for button in page.at.button if not button.disabled] == ["another", "again"]
+    missing = "untrained needs an image and a text; the image is missing. Add a PNG or JPEG file."
+    assert page.plain("warning") == [missing]
+    assert [button.key for button in page.at.button if not button.disabled] == ["another"]
     assert not page.at.get("download_button")
     page.press("another").settle()
     assert not page.sentences
@@ -144,7 +145,7 @@ def test_the_text_is_changed_and_the_image_stays(scenes: Any) -> None:
     assert scenes.sheet["image"]["src"] == image
     assert scenes.address["picture"] in (FIRST.title, [FIRST.title])
     scenes.write(" ")
-    assert len(scenes.sentences) == 1
+    assert scenes.plain("warning") == ["The text is empty. Type at least one word."]
     assert scenes.sheet["image"]["src"] == image
 
 
@@ -226,9 +227,9 @@ def test_an_image_survives_a_visit_to_another_page_and_to_a_text_model(scenes: A
 
 def test_without_an_image_the_model_asks_for_one(opened: Opened) -> None:
     page = opened(model="scenes", text="all the blocks are yellow", **FEW).settle()
-    (sentence,) = page.sentences
+    (sentence,) = page.plain("warning")
     assert "needs an image and a text; the image is missing" in sentence
-    assert not page.give(file()).sentences
+    assert not page.give(file()).plain("warning")
     assert len(page.sheet["rows"]) == 5
 
 
@@ -238,9 +239,9 @@ def test_of_an_unknown_multimodal_model_an_image_can_be_given_once_it_is_loaded(
     monkeypatch.setattr("app.model_info.model_box", lambda _state, fetched: "owner/model")
     page = opened(model="owner/model", text="good film", **FEW).settle()
     page.run()
-    assert "the image is missing" in page.sentences[0]
+    assert "the image is missing" in page.plain("warning")[0]
     assert len(page.at.main.file_uploader) == 2  # one for the image
-    assert not page.give(file()).sentences
+    assert not page.give(file()).plain("warning")
 
 
 def test_exports_hold_the_image(scenes: Any, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def test_choosing_a_model_of_pairs_brings_its_boxes_example_and_controls(opened:
     page.choose("model", "sst2")
     assert (page.boxes, page.text) == (["Text"], SINGLE.text)
     assert not page.sentences
+    assert not page.plain("warning")
 
 
 def test_both_texts_are_there_while_the_model_is_asked(opened: Opened, gate: Event) -> None:
@@ -72,18 +73,19 @@ def test_an_own_pair_is_in_the_address_and_comes_back(opened: Opened) -> None:
 
 def test_a_missing_hypothesis_is_one_sentence_and_nothing_is_lost(opened: Opened) -> None:
     page = opened(model="nli").settle().write("good film", " ")
-    assert page.sentences == ["small needs a premise and a hypothesis; the hypothesis is missing."]
+    assert page.plain("warning") == ["small needs a premise and a hypothesis; the hypothesis is missing."]
     assert (page.text, page.pair) == ("good film", " ")
     assert pieces(page) == [PAIR.text, PAIR.pair]  # the last comparison that worked
     page.write("good film", "dull plot")
     assert not page.sentences
+    assert not page.plain("warning")
     assert pieces(page) == ["good film", "dull plot"]
 
 
 def test_an_own_text_stays_when_a_model_of_pairs_is_chosen(opened: Opened) -> None:
     page = opened(text="good film").settle().choose("model", "nli")
     assert (page.text, page.pair) == ("good film", "")
-    assert page.sentences == ["small needs a premise and a hypothesis; the hypothesis is missing."]
+    assert page.plain("warning") == ["small needs a premise and a hypothesis; the hypothesis is missing."]
     page.write("good film", "dull plot").choose("model", "sst2")
     assert page.words == ["good", "film"]
     assert "pair" not in page.address
@@ -131,6 +133,7 @@ def test_of_an_unknown_model_a_second_text_may_be_asked(
     assert page.sheet["labels"] == labels
     assert bool(ONLY & ids(page)) is bool(pair)
     assert not page.sentences
+    assert not page.plain("warning")
 
 
 def test_a_premise_stays_where_the_hypothesis_is_sent_before_the_browser_has_heard_of_it(opened: Opened) -> None:

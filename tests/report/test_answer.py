@@ -347,13 +347,14 @@ def test_what_more_methods_may_change_is_undecided_in_every_sentence() -> None:
 
 def test_what_beats_the_few_random_orders_that_had_time_is_named_and_not_called_decided() -> None:
     assert LEADING.marked == (1, 4)
-    assert heading(LEADING, comparison()) == "“charming” and “affecting” speak most for positive so far"
+    assert heading(LEADING, comparison()) == "So far, “charming” and “affecting” speak most for positive"
     sentence = "So far their joint order beats all 5 random ones (p = 0.167). With more time it is tested against 19."
     assert chance_sentence(LEADING) == sentence
     assert effect_line(LEADING, comparison()).startswith("p(positive) 0.95 → 0.07 without them")
     (effect, *_) = marks(LEADING, comparison())
     assert effect.holds is None
-    assert "positive so far: " in answer_sentences(LEADING, comparison())[0]
+    (first, *_) = answer_sentences(LEADING, comparison())
+    assert first.startswith("So far, “charming” and “affecting” speak most for positive: ")
 
 
 @pytest.mark.parametrize(

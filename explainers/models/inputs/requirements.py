@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import regex
 
 from explainers.datasets.example import Example
-from explainers.errors import ExplanationError
+from explainers.errors import ExplanationError, InputRefused
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.inputs.words import word_spans
 
@@ -46,36 +46,36 @@ def to_example(text: str | Example | tuple[str, str], text_pair: str | None = No
 
 
 def check_image(name: str, example: Example, *, multimodal: bool) -> None:
-    """Raises `ExplanationError` if a multimodal model gets no image or two texts, or a text model an image."""
+    """Raises `InputRefused` if a multimodal model gets no image or two texts, or a text model an image."""
     if multimodal and example.image is None:
-        raise ExplanationError(f"{name} needs an image and a text; the image is missing. Add a PNG or JPEG file.")
+        raise InputRefused(f"{name} needs an image and a text; the image is missing. Add a PNG or JPEG file.")
     if multimodal and example.pair is not None:
-        raise ExplanationError(f"{name} needs an image and one text. Omit the second text.")
+        raise InputRefused(f"{name} needs an image and one text. Omit the second text.")
     if example.image is not None and not multimodal:
-        raise ExplanationError(f"{name} does not read images. Omit the image or choose a multimodal model.")
+        raise InputRefused(f"{name} does not read images. Omit the image or choose a multimodal model.")
 
 
 def check_text_count(name: str, input_names: Sequence[str], example: Example) -> None:
-    """Raises `ExplanationError` if a model of pairs gets one text, or a model of single texts two."""
+    """Raises `InputRefused` if a model of pairs gets one text, or a model of single texts two."""
     if input_names == SINGLE_TEXT and example.pair is not None:
-        raise ExplanationError(f"{name} reads a single text. Omit the second text or choose a model of pairs.")
+        raise InputRefused(f"{name} reads a single text. Omit the second text or choose a model of pairs.")
     if len(input_names) == 2 and example.pair is None:
-        raise ExplanationError(f"{name} needs {with_articles(input_names)}; the {input_names[1]} is missing.")
+        raise InputRefused(f"{name} needs {with_articles(input_names)}; the {input_names[1]} is missing.")
 
 
 def check_words_present(name: str, input_names: Sequence[str], example: Example, nonempty: set[int]) -> None:
-    """Raises `ExplanationError` if a text has no word; `nonempty` are the numbers of the texts that have some."""
+    """Raises `InputRefused` if a text has no word; `nonempty` are the numbers of the texts that have some."""
     texts = 1 if example.pair is None else 2
     missing = [number for number in range(texts) if number not in nonempty]
     if not missing:
         return
     if texts == 1 or (len(missing) == 2 and not input_names):
-        raise ExplanationError(EMPTY_TEXT)
+        raise InputRefused(EMPTY_TEXT)
     if not input_names:
         which = ("first", "second")[missing[0]]
-        raise ExplanationError(f"The {which} text is empty. Type at least one word, or omit the second text.")
+        raise InputRefused(f"The {which} text is empty. Type at least one word, or omit the second text.")
     reason = f"the {input_names[missing[0]]} is missing" if len(missing) == 1 else "both are missing"
-    raise ExplanationError(f"{name} needs {with_articles(input_names)}; {reason}.")
+    raise InputRefused(f"{name} needs {with_articles(input_names)}; {reason}.")
 
 
 IDENTICAL = "Both texts are the same, letter by letter."

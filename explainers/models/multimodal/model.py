@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from explainers.datasets.example import Example, InputImage
-from explainers.errors import ExplanationError
+from explainers.errors import ExplanationError, InputRefused
 from explainers.models import batching, internals
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs import padded_batch, requirements
@@ -91,13 +91,13 @@ class MultimodalModel(FrozenModel):
         return other
 
     def encode(self, example: str | Example, unit: UnitKind = "word", *, windows: bool = False) -> Encoding:
-        """Raises `ExplanationError` if image or text is missing, or there is a second text."""
+        """Raises `InputRefused` if image or text is missing, or there is a second text."""
         example = Example(example) if isinstance(example, str) else example
         requirements.check_image(self.name, example, multimodal=True)
         image = cast(InputImage, example.image)
         text = super().encode(example, unit)
         if not text.units:
-            raise ExplanationError(requirements.EMPTY_TEXT)
+            raise InputRefused(requirements.EMPTY_TEXT)
         pixels = image.pixels()
         owners, names = self.patching.patch_owners(pixels)
         canvas = Canvas(pixels, owners + np.int16(len(text.units)))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.scenes.world import HEIGHT, LEFTS, PAPER, SIDE, WIDTH
-from explainers.errors import ExplanationError
+from explainers.errors import InputRefused
 from explainers.models.batching import map_rows_in_threads, memory_errors
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.canvas import PatchEmbeddings
@@ -53,13 +53,13 @@ class SceneModel(FrozenModel):
         return True
 
     def encode(self, example: str | Example, unit: UnitKind = "word", *, windows: bool = False) -> Encoding:
-        """Raises `ExplanationError` if image or text is missing, `DataUnavailable` if the image cannot be read."""
+        """Raises `InputRefused` if image or text is missing, `DataUnavailable` if the image cannot be read."""
         example = Example(example) if isinstance(example, str) else example
         check_image(self.name, example, multimodal=True)
         with self.lock:  # a tokenizer's truncation is its state
             words = encode(self.tokenizer, (example.text,), unit)
         if not words.units:
-            raise ExplanationError(EMPTY_TEXT)
+            raise InputRefused(EMPTY_TEXT)
         fitted = fit_image(cast(InputImage, example.image))
         encoding = join_inputs(words, fitted, embed_patches(cast(SceneNetwork, self.module), fitted, self.device))
         return replace(encoding, image=example.image)

@@ -85,8 +85,8 @@ def test_words_that_are_named_are_marked_also_where_nothing_is_decided(
 def test_an_answer_that_more_methods_may_change_is_so_far(ran: Callable[..., Run]) -> None:
     run = ran("a good film but dull and very bad plot not")
     answer = replace(answer_of(run), status="supported", words=(1,), refusal="", p=0.05, provisional=True)
-    assert "for positive so far</span>" in answer_head.markup(run, run, answer)
-    assert "so far" not in answer_head.markup(run, run, replace(answer, provisional=False))
+    assert ">So far, “good” " in answer_head.markup(run, run, answer)
+    assert "So far" not in answer_head.markup(run, run, replace(answer, provisional=False))
 
 
 def test_only_an_operator_that_may_answer_otherwise_is_offered(ran: Callable[..., Run]) -> None:
