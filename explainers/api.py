@@ -103,8 +103,9 @@ def explain(
     one id, by default those that the app chooses and all fitted narrators; a class is its name or its number; `samples`
     a number for LIME and KernelSHAP, by default as many as they need to settle; `sampling` is "captum" or "shared";
     `guess` are numbers of units that you find important, the most important first. `unit` is "word", "token",
-    "sentence", or "example" for those of a prompt; the words of the sentences `opened`, numbers from 0, are units
-    beside the other sentences. `erasure` is "mask" by default, "delete" for models without a mask token.
+    "sentence", or "example" for those of a prompt; with "sentence" and numbers from 0 in `opened`, the words of these
+    sentences, while the rest of the text stays as it is. `erasure` is "mask" by default, "delete" for models without a
+    mask token.
     `budget` are seconds per input: what does not fit is named in `postponed` and `ended_early`, and how much fits
     depends on the machine. Without one all is computed.
     `precision` is "float32" or "bfloat16" (see `models.precision`), by default that with which the model was loaded;

@@ -313,6 +313,7 @@ def _below(shown: Run, answer: Answer) -> str:
         answer_report.confidence_sentence(answer),
     )
     rest = (
+        answer_report.scope_line(comparison),
         "" if shown.active or answer.refusal else answer_report.compared_sentence(answer, comparison).removesuffix("."),
         answer_report.abstaining_line(answer, comparison),
         answer_report.advice(answer, comparison).removesuffix("."),

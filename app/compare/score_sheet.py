@@ -181,6 +181,7 @@ def age(moment: float) -> str:
 
 
 MOST_UNREAD = 1000  # characters
+AROUND = 60  # characters of long text that belongs to no unit, before and after it
 MOST_IN_MATRIX = 40  # units
 WIDE_LINE, NARROW_LINE = 125, 50  # characters
 MOST_WIDE, MOST_NARROW = 9, 7  # further lines that a row shows of its text; it scrolls
@@ -328,11 +329,18 @@ def segments(run: Run) -> list[list[tuple[str, int]]]:
         end = 0
         for index, unit in enumerate(encoding.units):
             if unit.segment == number:
-                pieces += [(wording.visible(text[end : unit.start]), -1)] if end < unit.start else []
+                pieces += [(between(text[end : unit.start]), -1)] if end < unit.start else []
                 pieces.append((wording.visible(unit.text), index))
                 end = unit.end
         result.append([*pieces, (unread(text[end:]), -1)])
     return result
+
+
+def between(text: str) -> str:
+    """What stands before a unit and belongs to none, of long text only its ends: every row repeats it."""
+    if len(text) <= 3 * AROUND:
+        return wording.visible(text)
+    return f"{wording.visible(text[:AROUND])} … {wording.visible(text[-AROUND:])}"
 
 
 def unread(text: str) -> str:

@@ -1,4 +1,4 @@
-"""In which units an input is explained: words, tokens, sentences of which some are shown by word, or the examples of a
+"""In which units an input is explained: words, also of some sentences alone, tokens, sentences, or the examples of a
 prompt.
 
 Of a long text the sentences are explained first, and then the words of those that matter.
@@ -58,11 +58,11 @@ def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int
         for number, (segment, (begin, end)) in enumerate(sentences)
     }
     opened = st.multiselect(
-        "Sentences shown by word",
+        "Explain only the words of",
         list(names),
         format_func=names.__getitem__,
-        placeholder="none",
-        help="The words of these sentences get a score each, beside the other sentences.",
+        placeholder="no sentence",
+        help="The words of these sentences get a score each. The rest of the text stays as it is.",
         **state.widget("opened", options=names, then=state.restore_all, initial="default", folded=True),
     )
     state.change(sentences=len(sentences) if opened or state.controls.removed else 0)
@@ -116,11 +116,10 @@ def _is_long(example: Example) -> bool:
 
 
 def closed_sentences(encoding: Encoding, settings: Settings, units: Units) -> tuple[int, ...]:
-    """Return the numbers of the sentences among these units of an input."""
-    if settings.unit != "sentence" or encoding.multimodal:
+    """Return the numbers of the sentences of which these units of an input are."""
+    if settings.unit != "sentence" or settings.opened or encoding.multimodal:
         return ()
-    numbers = (encoding.sentence_of(encoding.units[unit]) for unit in units)
-    return tuple(number for number in numbers if number not in settings.opened)
+    return tuple(encoding.sentence_of(encoding.units[unit]) for unit in units)
 
 
 def has_actions(closed: Units, settings: Settings) -> bool:
@@ -129,19 +128,20 @@ def has_actions(closed: Units, settings: Settings) -> bool:
 
 
 def actions(closed: Units, settings: Settings, state: CompareState, *, marked: bool, disabled: bool) -> None:
-    """Draw buttons that open the sentences which carry the decision, or that come first, or close all."""
+    """Draw the button that opens the sentences which carry the decision, or that come first, or the one that closes
+    them."""
     if closed:
         which = f"{'marked' if marked else 'first'} sentence{'s' if len(closed) > 1 else ''}"
         st.button(
             f"Explain the words of the {which}",
             key="answer open",
             on_click=state.change,
-            kwargs={"opened": tuple(sorted({*settings.opened, *closed})), "removed": ()},
+            kwargs={"opened": tuple(sorted(closed)), "removed": ()},
             disabled=disabled,
         )
     if settings.opened:
         st.button(
-            "Sentences only",
+            "Back to the sentences",
             key="answer close",
             on_click=state.change,
             kwargs={"opened": (), "removed": ()},

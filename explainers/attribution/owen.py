@@ -1,7 +1,7 @@
 """Owen values (Owen, 1977): Shapley values between the sentences of an input, and then within each of them.
 
 A sentence enters or leaves as a whole while another one is taken apart, so that the words of a sentence share exactly
-what the sentence has by itself, opened or closed:
+what the sentence has as a unit:
 
     φ_s = Σ_T P(T) [p(T ∪ s) − p(T)]          T: sets of other sentences, P: uniform over sizes, then over sets
     φ_i for i in s: Shapley value of the game v_s(S) = Σ_T P(T) [p(T ∪ S) − p(T)],   v_s(s) = φ_s

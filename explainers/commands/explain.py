@@ -59,7 +59,10 @@ def explain_command(
     unit: options.UnitName = "word",
     opened: Annotated[
         str,
-        typer.Option("--open", help="With --unit sentence, numbers of sentences from 0, separated by commas: by word."),
+        typer.Option(
+            "--open",
+            help="With --unit sentence: numbers of sentences from 0, as in 0,3. Only their words are explained.",
+        ),
     ] = "",
     superpixels: Annotated[
         int, typer.Option(min=0, help="Cut the image into this many superpixels; for models without patch tokens.")

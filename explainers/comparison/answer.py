@@ -257,7 +257,7 @@ def _refused_at_once(comparison: "Comparison") -> str:
     if number < FEWEST_UNITS:
         name = "unit" if comparison.decision.encoding.multimodal else comparison.decision.settings.name_of_unit
         counted = f"{number} {name}{'' if number == 1 else 's'}"
-        has = f"The {'prompt' if comparison.decision.encoding.examples else 'input'} has {counted}"
+        has = f"{_whole(comparison)} {counted}"
         if comparison.decision.settings.by_word and any(map(_is_punctuation, comparison.decision.encoding.units)):
             has += ", punctuation included"
         return f"{has}; the test against random orders needs at least {FEWEST_UNITS}."
@@ -265,6 +265,13 @@ def _refused_at_once(comparison: "Comparison") -> str:
         what = comparison.decision.explained if comparison.decision.target.is_contrast else "this class"
         return f"The probability of {what} is only {p:.2f}, so erasing units can hardly lower it."
     return ""
+
+
+def _whole(comparison: "Comparison") -> str:
+    """Return what the units are of, with its verb."""
+    if comparison.decision.settings.opened:
+        return "What is explained has"
+    return f"The {'prompt' if comparison.decision.encoding.examples else 'input'} has"
 
 
 def _is_punctuation(unit: "Unit") -> bool:

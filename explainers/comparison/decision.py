@@ -18,7 +18,6 @@ from explainers.models import calls, catalog, precision
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs import requirements
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.inputs.words import sentence_spans
 from explainers.models.target import target_of
 from explainers.results.comparison import part_names
 from explainers.results.decision import Decision, ModelCard, Settings
@@ -123,35 +122,30 @@ def encode_units(model: FrozenModel, example: Example, settings: Settings) -> En
     if unknown is not None:
         has = f"The input has {count} sentence{'' if count == 1 else 's'}"
         raise ExplanationError(f"{has}, and no number {unknown}. Numbers begin at 0.")
-    return encoding.by_sentence(settings.opened)
+    within = encoding.within_sentences(settings.opened)
+    if not within.units:
+        raise ExplanationError("The model has read none of these sentences: the text was cut before them.")
+    return within
 
 
 def ablated_inputs(model: FrozenModel, decision: Decision, meter: calls.Meter) -> AblatedInputs | None:
-    """Three predictions for a pair, two for an image with text, each without the removed units; None for one text, and
-    for the examples of a prompt."""
+    """Three predictions for a pair, two for an image with text, each without the removed units; None for one text, for
+    the examples of a prompt, and where only the words of some sentences are explained."""
     model, encoding, settings = model.metered(meter), decision.encoding, decision.settings
-    if encoding.examples or (len(encoding.texts) == 1 and not encoding.multimodal):
+    if encoding.examples or settings.opened or (len(encoding.texts) == 1 and not encoding.multimodal):
         return None
     segments = np.asarray([unit.segment for unit in encoding.units])
     alone = model.probabilities(encoding, [segments == 0, segments == 1], settings.erasure)
     names = part_names(model.input_names, encoding)
     if encoding.multimodal:
         return AblatedInputs(model.labels, names, _tuples(alone), multimodal=True)
-    swapped = encode_units(model, Example(encoding.texts[1], encoding.texts[0]), _swapped(settings, encoding.texts))
+    swapped = encode_units(model, Example(encoding.texts[1], encoding.texts[0]), settings)
     left = {(1 - unit.segment, unit.start, unit.end) for unit in encoding.units}
     removed = [at for at, unit in enumerate(swapped.units) if (unit.segment, unit.start, unit.end) not in left]
     swapped = model.without(swapped, removed, settings.erasure)
     exact = model.in_precision("float32")  # a check would take longer than one mask
     both = exact.probabilities(swapped, np.ones((1, len(swapped.units))), settings.erasure)
     return AblatedInputs(model.labels, names, _tuples(np.vstack([alone, both])))
-
-
-def _swapped(settings: Settings, texts: Sequence[str]) -> Settings:
-    """Return the settings for the two texts in the other order: the same sentences are opened."""
-    first, second = (len(sentence_spans(text)) for text in texts)
-    return replace(
-        settings, opened=tuple(number + second if number < first else number - first for number in settings.opened)
-    )
 
 
 def _tuples(probabilities: np.ndarray) -> tuple[tuple[float, ...], ...]:

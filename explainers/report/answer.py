@@ -301,10 +301,24 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
     first = f"{head}{f': {evidence}' if evidence else ''}{provisional}."
     tested = "" if answer.refusal else method_sentence(answer, comparison)
     compared = "" if answer.refusal else compared_sentence(answer, comparison)
-    lines = (operators_line(answer, comparison), *group_lines(answer, comparison), abstaining_line(answer, comparison))
+    lines = (
+        scope_line(comparison),
+        operators_line(answer, comparison),
+        *group_lines(answer, comparison),
+        abstaining_line(answer, comparison),
+    )
     size = size_sentence(answer, comparison)
     sentences = [first, size, tested, compared, chance_sentence(answer), confidence_sentence(answer)]
     return [*filter(None, sentences), *(f"{line}." for line in lines if line)]
+
+
+def scope_line(comparison: "Comparison") -> str:
+    """Return what of the text is explained, where that is not all of it; without a full stop."""
+    sentences = len(comparison.decision.settings.opened)
+    if not sentences:
+        return ""
+    which = "one sentence" if sentences == 1 else f"{NUMBERS.get(sentences, str(sentences))} sentences"
+    return f"The words of {which} are explained; the rest of the text stays as it is"
 
 
 LONGER = {"example": "A prompt with more examples", "sentence": "The same text by word or a longer one"}

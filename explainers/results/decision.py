@@ -48,8 +48,8 @@ class Settings:
 
     With `UNTIL_SETTLED` instead of a number of samples as many are drawn as are needed, at most `SETTLED_BY`.
     `sampling` of LIME and KernelSHAP: "captum" draws for each as its paper does; "shared" takes the same masks for
-    both, of which many are those of the random control. `opened` are the numbers of sentences whose words are units,
-    where the unit is the sentence.
+    both, of which many are those of the random control. `opened` are the numbers of sentences, where the unit is the
+    sentence: their words are explained then, and the rest of the text stays as it is.
     """
 
     unit: UnitKind = "word"
@@ -78,8 +78,8 @@ class Settings:
 
     @property
     def name_of_unit(self) -> str:
-        """ "word", "token", "sentence", "example", or "unit" for sentences and words together."""
-        return "unit" if self.opened else self.unit
+        """ "word", "token", "sentence" or "example"."""
+        return "word" if self.opened else self.unit
 
 
 def checked_settings(
@@ -163,12 +163,8 @@ class Decision:
         return self.target.name(self.card.labels)
 
     def kind_of(self, unit: Unit) -> str:
-        """Return "patch", "word", "token" or "example", or "sentence" for one that is not opened."""
-        if self.settings.unit == "example":
-            return "example"
-        if unit.kind == "patch" or self.settings.unit != "sentence":
-            return "token" if unit.kind == "word" and self.settings.unit == "token" else unit.kind
-        return "word" if self.encoding.sentence_of(unit) in self.settings.opened else "sentence"
+        """Return "patch", "word", "token", "example" or "sentence"."""
+        return self.settings.name_of_unit if unit.kind == "word" else unit.kind
 
     def __post_init__(self) -> None:
         if not self.encoding.units:

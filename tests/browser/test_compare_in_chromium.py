@@ -152,12 +152,12 @@ def test_what_can_be_tried_next_is_one_press(visit: Visit) -> None:
     expect(sentence).to_have_count(1)
     page.get_by_role("button", name=re.compile("Explain the words of the (marked|first)")).click()
     expect(page).to_have_url(re.compile("opened=[0-9.]+"))
-    expect(page.get_by_role("button", name="Sentences only")).to_be_enabled()
+    expect(page.get_by_role("button", name="Back to the sentences")).to_be_enabled()
     window.done()
     page.get_by_role("button", name="Erase by delete").click()
     expect(page).to_have_url(re.compile("erase=delete"))
     window.done()
-    page.get_by_role("button", name="Sentences only").click()
+    page.get_by_role("button", name="Back to the sentences").click()
     expect(page).not_to_have_url(re.compile("opened="))
 
 

@@ -212,11 +212,11 @@ class Encoding:
             if segment == unit.segment and unit.start < end
         )
 
-    def by_sentence(self, opened: Collection[int] = ()) -> "Encoding":
-        """The input with a unit per sentence in place of its words; of the sentences in `opened`, which are numbers as
-        in `sentences_of`, the words stay units. A word belongs to the sentence in which it begins."""
+    def by_sentence(self) -> "Encoding":
+        """The input with a unit per sentence in place of its words. A word belongs to the sentence in which it
+        begins."""
         units, new_numbers = list[Unit](), list[int]()
-        last: int | None = None  # the sentence of the last unit, where it is closed
+        last: int | None = None  # the sentence of the last unit
         for unit in self.units:
             number = self.sentence_of(unit)
             if number == last:
@@ -224,10 +224,18 @@ class Encoding:
                 units[-1] = replace(begun, text=self.texts[unit.segment][begun.start : unit.end], end=unit.end)
             else:
                 units.append(unit)
-            last = None if number in opened else number
+            last = number
             new_numbers.append(len(units) - 1)
         owners = tuple(owner if owner == NO_UNIT else new_numbers[owner] for owner in self.owners)
         return replace(self, units=tuple(units), owners=owners)
+
+    def within_sentences(self, sentences: Collection[int]) -> "Encoding":
+        """The input with the units of these sentences alone, numbers as in `sentences_of`: the rest of the text belongs
+        to no unit, so that it stays as it is."""
+        inside = [number for number, unit in enumerate(self.units) if self.sentence_of(unit) in sentences]
+        new_numbers = {old: new for new, old in enumerate(inside)}
+        owners = tuple(new_numbers.get(owner, NO_UNIT) for owner in self.owners)
+        return replace(self, units=tuple(self.units[number] for number in inside), owners=owners)
 
     def without(self, removed: Iterable[int], erasure: Erasure, mask_token: int) -> "Encoding":
         """The input with some units erased for good; only the others remain to be explained.

@@ -39,11 +39,11 @@ def test_a_long_text_without_sentences_says_why_words_are_explained(example: Exa
     assert bool(units.why_words(example)) == bool(note)
 
 
-def test_only_sentences_that_are_closed_can_be_opened(bert: FrozenModel) -> None:
-    encoding = bert.encode(LONG).by_sentence([1])
-    settings = Settings("sentence", opened=(1,))
+def test_only_sentences_that_are_units_can_be_opened(bert: FrozenModel) -> None:
+    encoding, settings = bert.encode(LONG).within_sentences([1]), Settings("sentence", opened=(1,))
     words = tuple(range(len(encoding.units)))
-    assert units.closed_sentences(encoding, settings, words) == (0, 2, 3, 4, 5, 6, 7)
+    assert units.closed_sentences(encoding, settings, words) == ()
+    assert units.closed_sentences(bert.encode(LONG).by_sentence(), Settings("sentence"), (5, 0)) == (5, 0)
     assert units.closed_sentences(bert.encode(LONG), Settings(), words) == ()
     assert units.has_actions((), settings)
     assert not units.has_actions((), Settings("sentence"))

@@ -135,22 +135,31 @@ def test_odd_texts_take_no_long_time(piece: str) -> None:
     assert time.process_time() - began < 2
 
 
-def test_a_sentence_is_one_unit_and_an_opened_one_is_its_words(bert: FrozenModel) -> None:
+def test_a_sentence_is_one_unit(bert: FrozenModel) -> None:
     words, whole = bert.encode(TEXT), bert.encode(TEXT, "sentence")
     assert [unit.text for unit in whole.units] == ["The film was good.", "The plot was dull!", "Not bad, not good"]
-    opened = words.by_sentence([1])
-    assert [unit.text for unit in opened.units] == [
-        "The film was good.", "The", "plot", "was", "dull", "!", "Not bad, not good",
-    ]  # fmt: skip
-    for encoding in (whole, opened):
-        assert encoding.ids == words.ids
-        for owner, number in zip(encoding.owners, words.owners, strict=True):
-            assert (owner == NO_UNIT) == (number == NO_UNIT)
-            if owner != NO_UNIT:
-                unit, word = encoding.units[owner], words.units[number]
-                assert unit.start <= word.start < word.end <= unit.end
-    assert words.by_sentence(range(3)).units == words.units
+    assert whole.ids == words.ids
+    for owner, number in zip(whole.owners, words.owners, strict=True):
+        assert (owner == NO_UNIT) == (number == NO_UNIT)
+        if owner != NO_UNIT:
+            unit, word = whole.units[owner], words.units[number]
+            assert unit.start <= word.start < word.end <= unit.end
     assert whole.by_sentence() == whole
+
+
+def test_within_a_sentence_its_words_alone_are_units_and_the_rest_stays(bert: FrozenModel) -> None:
+    words = bert.encode(TEXT)
+    opened = words.within_sentences([1])
+    assert [unit.text for unit in opened.units] == ["The", "plot", "was", "dull", "!"]
+    assert opened.ids == words.ids
+    inside = [number for number, unit in enumerate(words.units) if unit in opened.units]
+    kept = np.ones((2, len(words.units)), dtype=bool)
+    kept[0, inside] = False
+    kept[1, inside[3]] = False
+    for erasure in bert.erasures:
+        without = bert.probabilities(opened, [[False] * 5, [True, True, True, False, True]], erasure)
+        assert without == pytest.approx(bert.probabilities(words, kept, erasure), abs=1e-6)
+    assert words.within_sentences(range(3)) == words
 
 
 def test_sentences_are_no_foreign_language(bert: FrozenModel) -> None:
@@ -181,8 +190,8 @@ def test_erasing_a_sentence_erases_its_words(bert: FrozenModel) -> None:
 def test_sentences_of_a_pair_are_counted_over_both_texts(pairs: FrozenModel) -> None:
     texts = ("The film. The plot.", "A film was good.")
     assert [segment for segment, _ in sentences_of(texts)] == [0, 0, 1]
-    encoding = pairs.encode(Example(*texts)).by_sentence([2])
-    assert [unit.text for unit in encoding.units] == ["The film.", "The plot.", "A", "film", "was", "good", "."]
+    encoding = pairs.encode(Example(*texts)).within_sentences([2])
+    assert [unit.text for unit in encoding.units] == ["A", "film", "was", "good", "."]
 
 
 def test_files_name_the_kind_of_every_unit(bert: FrozenModel) -> None:
@@ -193,6 +202,6 @@ def test_files_name_the_kind_of_every_unit(bert: FrozenModel) -> None:
         return [unit["kind"] for unit in explanation["units"]]
 
     assert kinds(Settings(unit="sentence")) == ["sentence"] * 3
-    assert kinds(Settings(unit="sentence", opened=(1,))) == ["sentence", *["word"] * 5, "sentence"]
+    assert kinds(Settings(unit="sentence", opened=(1,))) == ["word"] * 5
     assert set(kinds(Settings(unit="word"))) == {"word"}
     assert set(kinds(Settings(unit="token"))) == {"token"}
