@@ -340,7 +340,9 @@ def between(text: str) -> str:
     """What stands before a unit and belongs to none, of long text only its ends: every row repeats it."""
     if len(text) <= 3 * AROUND:
         return wording.visible(text)
-    return f"{wording.visible(text[:AROUND])} … {wording.visible(text[-AROUND:])}"
+    end = text.rfind(" ", 0, AROUND) + 1 or AROUND
+    begin = text.find(" ", len(text) - AROUND) + 1 or len(text) - AROUND
+    return f"{wording.visible(text[:end])}… {wording.visible(text[begin:])}"
 
 
 def unread(text: str) -> str:

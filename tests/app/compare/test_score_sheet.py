@@ -11,7 +11,7 @@ from app.compare.drawing_options import USUAL, DrawingOptions
 from app.compare.engine import Engine
 from app.compare.heat_maps import score_text
 from app.compare.runs import Column, Request, Run, answer_of
-from app.compare.score_sheet import age, payload, reserved, row_texts
+from app.compare.score_sheet import AROUND, age, between, payload, reserved, row_texts
 from app.components import ASSETS
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS, method_spec, select
@@ -372,3 +372,15 @@ def test_no_more_place_is_kept_for_a_text_than_a_row_shows_of_it(characters: int
     rows = [row, row, row | {"status": "failed"}]
     style = reserved({"view": "rows", "rows": rows, "segments": [[("x" * characters, 0)]]})
     assert f"--full: 3; --texts: 2; --wide: {wide}; --narrow: {narrow};" in style
+
+
+def test_long_text_between_units_is_cut_between_words() -> None:
+    assert between("and then ") == "and then "
+    text = " ".join(f"word{number}" for number in range(60))
+    shown = between(text)
+    assert len(shown) < 2 * AROUND + 3
+    first, last = shown.split("… ")
+    assert text.startswith(first)
+    assert text.endswith(f" {last}")
+    assert first.endswith(" ")
+    assert between("x" * 500) == f"{'x' * AROUND}… {'x' * AROUND}"
