@@ -232,6 +232,8 @@ def trust_map(points: pd.DataFrame) -> go.Figure:
                     name=answer,
                     mode="markers",
                     marker={"size": 9, "color": colour, "symbol": symbol, "opacity": 0.75},
+                    selected={"marker": {"opacity": 1, "size": 15}},
+                    unselected={"marker": {"opacity": 0.5}},  # plotly's own is too faint to choose another one
                     customdata=chosen[["id"]],
                     text=[wording.escaped(wording.one_line(text, 70)) for text in chosen["text"]],
                     hovertemplate="%{text}<br>agreement %{x:.2f}, evidence %{y:.2f}<extra></extra>",
