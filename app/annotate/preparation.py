@@ -1,4 +1,7 @@
-"""Computes the prediction and the explanations of items before a person gets them, in a thread, and keeps them.
+"""Computes the prediction and the explanations of items before a person gets them, in threads, and keeps them.
+
+Several items are computed at once, each for `SECONDS` at most, so that a long text keeps nobody from the others; what
+did not fit is tried like a method that failed. An item that is deleted meanwhile is computed no further.
 
 A method that failed on an item is tried again when the item is opened again, `MOST_ATTEMPTS` times in all.
 
@@ -8,8 +11,9 @@ The comparisons run in the engine of the Compare page, in turn with those that p
 import json
 import logging
 import math
+import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Condition, Thread
@@ -32,14 +36,18 @@ from explainers.results.decision import Decision, Settings
 
 log = logging.getLogger(__name__)
 
+WORKERS = 3  # items at once; the engine gives each its turn
+SECONDS = 120  # for the explanations of one item, in one attempt
 LOOK = 0.05  # seconds between two looks at a run
+LOOK_FOR_ITEM = 2.0  # seconds between two looks whether the item is still there
 MOST_ATTEMPTS = 3  # for one item
 NO_REASON = "The method gave no explanation."
+NO_TIME = f"It was not done within {SECONDS} s; the text is long."
 MOST_WAITING = 200  # items; the earliest of them are forgotten, and asked for again when somebody needs them
 
 
 class Preparer:
-    """The thread that prepares items, one for all sessions.
+    """The threads that prepare items, for all sessions.
 
     `want` puts items first; what is prepared already costs nothing.
     """
@@ -51,38 +59,42 @@ class Preparer:
         self.problems: OrderedDict[int, str] = OrderedDict()  # by item; it is tried again when somebody looks at it
         self.changed = Condition()
         self.closed = False
-        self.thread: Thread | None = None
+        self.working: set[int] = set()  # items
+        self.threads: list[Thread] = []
 
     def want(self, items: Sequence[int]) -> None:
         """Prepare these items before all others, the first of them first."""
         with self.changed:
             if self.closed or not items:
                 return
+            wanted = [item for item in items if item not in self.working]
             rest = [item for item in self.waiting if item not in items]
-            self.waiting = [*items, *rest][:MOST_WAITING]
+            self.waiting = [*wanted, *rest][:MOST_WAITING]
             self.opened &= set(self.waiting)
             self._start()
 
     def _start(self) -> None:
-        if self.thread is None or not self.thread.is_alive():
-            self.thread = Thread(target=self._work, name="prepare items", daemon=True)
-            self.thread.start()
+        self.threads = [thread for thread in self.threads if thread.is_alive()]
+        for _ in range(min(WORKERS, len(self.working) + len(self.waiting)) - len(self.threads)):
+            self.threads.append(Thread(target=self._work, name="prepare items", daemon=True))
+            self.threads[-1].start()
         self.changed.notify_all()
 
     def want_missing(self, item: int) -> None:
         """Try the failed methods of an item that is opened again, after what others wait for."""
         with self.changed:
-            if not self.closed and item not in self.opened:
+            if not self.closed and item not in self.opened and item not in self.working:
                 self.opened.add(item)
                 self.waiting = [*self.waiting, item] if item not in self.waiting else self.waiting
                 self._start()
 
     def try_again(self, item: int) -> None:
-        self.problems.pop(item, None)
+        with self.changed:
+            self.problems.pop(item, None)
         self.want([item])
 
     def snapshot(self) -> dict[str, object]:
-        return {"items_to_prepare": len(self.waiting)}
+        return {"items_to_prepare": len(self.waiting) + len(self.working)}
 
     def close(self) -> None:
         with self.changed:
@@ -100,23 +112,30 @@ class Preparer:
                 item = self.waiting.pop(0)
                 opened = item in self.opened
                 self.opened.discard(item)
-            try:
-                self._prepare(item, opened=opened)
+                self.working.add(item)
+            problem = self._problem(item, opened=opened)
+            with self.changed:
+                self.working.discard(item)
                 self.problems.pop(item, None)
-            except Cancelled:
-                return
-            except ExplanationError as error:  # of the input, the model or the store
-                self._note(item, str(error))
-            except Exception as error:  # a programming error must not end the thread
-                from explainers.comparison.runner import internal_error
+                if problem:
+                    self.problems[item] = problem
+                while len(self.problems) > MOST_WAITING:
+                    self.problems.popitem(last=False)
 
-                log.exception("an item is not prepared")
-                self._note(item, internal_error(error))
+    def _problem(self, item: int, *, opened: bool) -> str:
+        """Prepare an item; return why that was not possible, empty where it was or nobody needs it any more."""
+        try:
+            self._prepare(item, opened=opened)
+        except Cancelled:
+            return ""
+        except ExplanationError as error:  # of the input, the model or the store
+            return str(error)
+        except Exception as error:  # a programming error must not end the thread
+            from explainers.comparison.runner import internal_error
 
-    def _note(self, item: int, sentence: str) -> None:
-        self.problems[item] = sentence
-        while len(self.problems) > MOST_WAITING:
-            self.problems.popitem(last=False)
+            log.exception("an item is not prepared")
+            return internal_error(error)
+        return ""
 
     def _prepare(self, number: int, *, opened: bool = False) -> None:
         with self.store.read() as session:
@@ -130,7 +149,7 @@ class Preparer:
         if earlier is not None and (not methods or earlier.attempts >= MOST_ATTEMPTS):
             return
         try:
-            prepared = self._asked(owner, item_of(row).example, methods)
+            prepared = self._asked(owner, item_of(row).example, methods, partial(self._is_there, number))
         except Cancelled:
             raise
         except ExplanationError as error:  # of the model: no method was asked
@@ -156,7 +175,14 @@ class Preparer:
                 stored.failed = ""
             owner.revision += 1
 
-    def _asked(self, owner: Project, example: Example, asked: Sequence[str]) -> Prepared:
+    def _is_there(self, number: int) -> bool:
+        with self.store.read() as session:
+            return session.get(ItemRow, number) is not None
+
+    def _asked(
+        self, owner: Project, example: Example, asked: Sequence[str], is_there: Callable[[], bool] = lambda: True
+    ) -> Prepared:
+        """Raises `Cancelled` when this is closed, or the item is not there any more."""
         spec = owner.spec
         if not spec.asks_model:
             return without_model(example, input_names_of_bundle(spec.model))
@@ -164,10 +190,14 @@ class Preparer:
         narrators = tuple(id for id in spec.narrators if id in asked)
         if not methods and not narrators:
             return self._read(spec.model, example)
-        request = Request(spec.model, example, None, methods, Settings(), narrators=narrators)
+        request = Request(spec.model, example, None, methods, Settings(), narrators=narrators, budget=SECONDS)
         run = self.engine.submit(request)
+        looked = time.monotonic()
         while run.active:
-            if self.closed:
+            gone = False
+            if time.monotonic() - looked > LOOK_FOR_ITEM:
+                looked, gone = time.monotonic(), not is_there()
+            if self.closed or gone:
                 run.stop()
                 raise Cancelled("Stopped.")
             run.lease.renew()
@@ -177,7 +207,7 @@ class Preparer:
             raise ModelUnavailable(f"{run.error} {DOWNLOAD_FIRST}")
         if run.status != "done":
             raise ExplanationError(run.error or "The model did not answer.")
-        return _of_comparison(run.comparison(), run.columns)
+        return _of_comparison(run.comparison(), (*methods, *narrators))
 
     def _read(self, name: str, example: Example) -> Prepared:
         """Return the model's class alone: one pass."""
@@ -208,14 +238,14 @@ def _of_decision(decision: Decision, probabilities: tuple[float, ...]) -> Prepar
     )
 
 
-def _of_comparison(comparison: Comparison, methods: Iterable[str]) -> Prepared:
+def _of_comparison(comparison: Comparison, asked: Sequence[str]) -> Prepared:
     read = _of_decision(comparison.decision, comparison.probabilities)
     for result in comparison.results:
         defined = {id: value for id, value in result.metrics.items() if math.isfinite(value)}
         read.maps[result.method] = PreparedMap(result.attribution.scores, result.attribution.signed, defined)
     for narrative in comparison.narratives:
         read.sentences[narrative.method] = narrative.text
-    failures = {failure.method: failure.reason for failure in comparison.failures}
-    for id in (*failures, *(method for method in methods if method not in (*read.maps, *failures))):
-        read.failures[id] = without_folders(failures.get(id, "")) or NO_REASON
+    reasons = dict.fromkeys(comparison.postponed, NO_TIME)
+    reasons |= {failure.method: without_folders(failure.reason) for failure in comparison.failures}
+    read.failures.update({id: reasons.get(id) or NO_REASON for id in read.missing(asked)})
     return read

@@ -374,7 +374,7 @@ def failures(store: Store, project: int) -> dict[str, dict[str, str]]:
 
 def answered_unprepared(store: Store, project: int) -> list[int]:
     """Return the numbers of items with answers that are not prepared yet, such as imported ones."""
-    answered = select(AnswerRow.item).where(AnswerRow.project == project)
+    answered = select(AnswerRow.item).where(AnswerRow.project == project, ~AnswerRow.skipped)
     query = select(ItemRow.id).where(ItemRow.project == project, ItemRow.prepared == "", ItemRow.id.in_(answered))
     with store.read() as session:
         return list(session.scalars(query.order_by(ItemRow.number)))

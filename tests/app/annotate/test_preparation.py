@@ -1,17 +1,21 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Event
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from app.annotate import projects
-from app.annotate.preparation import MOST_ATTEMPTS, Preparer
+from app.annotate.preparation import MOST_ATTEMPTS, NO_REASON, NO_TIME, SECONDS, Preparer, _of_comparison
 from app.annotate.projects import CHANGED_MODEL, Prepared, Project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
+from app.compare.runs import Request
 from app.model_pool import ModelPool
 from app.store import Store
+from explainers import explain
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models import catalog
@@ -72,7 +76,7 @@ class Trials:
         self.asked: list[tuple[str, ...]] = []
         monkeypatch.setattr(Preparer, "_asked", self.ask)
 
-    def ask(self, _owner: Project, _example: object, methods: tuple[str, ...]) -> Prepared:
+    def ask(self, _owner: Project, _example: object, methods: tuple[str, ...], _is_there: object) -> Prepared:
         self.asked.append(methods)
         there = [id for id in methods if self.succeeds.get(id, 1) <= len(self.asked)]
         whole = prepared(TEXT)
@@ -152,8 +156,88 @@ def test_the_thread_tries_again_what_was_opened(
     preparer = Preparer(annotation_store, cast(Engine, None))
     preparer._prepare(number)
     preparer.want_missing(number)
-    end = time.monotonic() + 60
-    while "aml" not in explained(annotation_store, number) and time.monotonic() < end:
-        time.sleep(0.01)
+    assert within(60, lambda: "aml" in explained(annotation_store, number))
     preparer.close()
-    assert "aml" in explained(annotation_store, number)
+
+
+def within(seconds: float, condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_an_item_that_takes_long_keeps_nobody_from_the_others(
+    annotation_store: Store, make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = projects.first_items(annotation_store, make_project(("a film", "the film", "good film")).id, 3)
+    with annotation_store.begin() as session:
+        session.query(ItemRow).update({"prepared": ""})
+    slow, asked, go_on = projects.item(annotation_store, numbers[0]), list[str](), Event()
+    assert slow is not None
+
+    def ask(_owner: Project, example: Example, *_rest: object) -> Prepared:
+        asked.append(example.text)
+        if example == slow[0].example:
+            assert go_on.wait(60)
+        return prepared(example.text)
+
+    monkeypatch.setattr(Preparer, "_asked", staticmethod(ask))
+    preparer = Preparer(annotation_store, cast(Engine, None))
+
+    def is_ready(number: int) -> bool:
+        known = projects.item(annotation_store, number)
+        return known is not None and known[1] is not None
+
+    preparer.want(numbers)
+    assert within(60, lambda: all(map(is_ready, numbers[1:])))
+    assert preparer.snapshot() == {"items_to_prepare": 1}
+    preparer.want(numbers[:1])  # as whoever waits for it asks every second
+    preparer.want_missing(numbers[0])
+    assert preparer.waiting == []
+    go_on.set()
+    assert within(60, lambda: is_ready(numbers[0]))
+    assert within(60, lambda: preparer.snapshot() == {"items_to_prepare": 0})
+    preparer.close()
+    assert sorted(asked) == sorted({*asked})
+
+
+class Endless:
+    """An engine whose runs end only when they are stopped."""
+
+    def __init__(self) -> None:
+        self.active, self.budget, self.lease = True, None, SimpleNamespace(renew=lambda: None)
+
+    def submit(self, request: Request) -> "Endless":
+        self.budget = request.budget
+        return self
+
+    def stop(self) -> None:
+        self.active = False
+
+
+def test_an_item_that_is_deleted_is_computed_no_further(
+    annotation_store: Store, make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.annotate.preparation.LOOK_FOR_ITEM", 0.1)
+    project, engine = make_project(), Endless()
+    number = unprepared(annotation_store, project)
+    preparer = Preparer(annotation_store, cast(Engine, engine))
+    preparer.want([number])
+    assert within(60, lambda: engine.budget is not None)
+    assert engine.budget == SECONDS
+    assert engine.active
+    projects.remove(annotation_store, project.id)
+    assert within(60, lambda: not engine.active)
+    assert within(60, lambda: not preparer.working)
+    assert preparer.problems == {}
+    preparer.close()
+
+
+def test_what_had_no_time_says_so_and_is_tried_again(bert: FrozenModel) -> None:
+    whole = explain(bert, "the film was good", methods=("occlusion", "lime"))
+    kept = tuple(result for result in whole.results if result.attribution.method == "occlusion")
+    short = replace(whole, results=kept, postponed=("lime", "random"))
+    read = _of_comparison(short, ("occlusion", "lime", "aml"))
+    assert read.failures == {"lime": NO_TIME, "aml": NO_REASON}
+    assert read.missing(("occlusion", "lime")) == ("lime",)
