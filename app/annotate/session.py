@@ -71,7 +71,8 @@ def visitor(store: Store, account: login.Account) -> AnnotateVisitor:
         st.stop()
     if state.left:
         keep("")
-        return AnnotateVisitor(account, None)
+        plain_text.success(people.LEFT)
+        st.stop()
     secret = _secret()
     if not secret:
         return AnnotateVisitor(account, None)
