@@ -332,7 +332,7 @@ function correctTask(data, draft, changed) {
 function adjudicateTask(data, draft, changed) {
   const node = element("div");
   let origin = draft.origin ?? "";
-  const own = classChoice("The answer that the marks are evidence for", data, draft.label ?? data.people[0].label, () => {
+  const own = classChoice("The answer that the marks are evidence for", data, draft.label ?? null, () => {
     origin = "changed";
     changed();
   });
@@ -340,7 +340,7 @@ function adjudicateTask(data, draft, changed) {
   const decision = unitEditor({
     data,
     label: "Your decision",
-    marked: draft.marked ?? data.people[0].marked,
+    marked: draft.marked ?? [],
     onChange: () => {
       origin = "changed";
       changed();
@@ -363,11 +363,12 @@ function adjudicateTask(data, draft, changed) {
   node.append(card);
   const now = () => ({
     marked: [...decision.marked].sort((a, b) => a - b),
-    origin: origin || data.people[0].name,
+    origin,
     label: own.label,
   });
-  const answer = () => (data.classes.length && own.label === null ? null : now());
-  return { node, draft: now, answer, missing: "Choose the answer that the marks are evidence for." };
+  const answer = () => (!origin || (data.classes.length && own.label === null) ? null : now());
+  const missing = `Take somebody's marks or mark the words${data.classes.length ? ", and choose the answer" : ""}.`;
+  return { node, draft: now, answer, missing };
 }
 
 const TASKS = {

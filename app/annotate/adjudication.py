@@ -292,7 +292,9 @@ def _chosen(listed: Mapping[str, Dispute], done: Mapping[str, tuple[OwnerDecisio
 
     if not still_open:
         st.caption(DECIDED)
-    label = f"Item ({len(listed) - len(still_open)} of {len(listed)} decided)"
+    decided = len(listed) - len(still_open)
+    label = f"Item ({decided} of {len(listed)} decided)"
+    state.renewals["decided_item"] = decided  # the browser keeps the name that the chosen one had
     st.selectbox(label, list(listed), format_func=name, **state.widget("decided_item", listed=listed))
     return state.controls.decided_item
 

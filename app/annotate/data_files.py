@@ -30,6 +30,7 @@ from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.models import tasks
+from explainers.report.wording import counted
 
 LONGEST = 30_000  # characters of an item; models read the beginning of long texts
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
@@ -42,6 +43,10 @@ NO_TABLE = (
 MANY_TABLES = (
     "A project takes one file of data, and these are {count}: {names}. Remove the others with the crosses beside them."
 )
+MOST_NAMES = 5  # labels that a sentence lists
+LABELS = "{count} with a label that is no class of the model ({classes}): {names}."
+STATED = "{count} with a reason for a class that the model does not have ({classes}): {names}."
+REPEATED = "{count} with the text of an earlier one. Each is an item of its own, which other people may get."
 TWICE = "Two files have the name {name}. Remove one of them."
 Files = Mapping[str, bytes]  # by name
 EXAMPLES, PAIRS, GENERATED = "Its examples", "Its pairs", "Generated examples"
@@ -55,7 +60,7 @@ class ReadItems:
     """Items of files; `annotations` came with them, `left_out` has a sentence for every row that cannot be used.
 
     `only_read` says why the model cannot read one of the items, which have reasons for people to read; "" where it can.
-    `several_reasons`: whether some of these items have the same input.
+    `several_reasons`: whether some of these items have the same input. `notes` say what may not be as it was meant.
     """
 
     items: tuple[Item, ...] = ()
@@ -63,6 +68,7 @@ class ReadItems:
     left_out: tuple[str, ...] = ()
     only_read: str = ""
     several_reasons: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def has_reasons(self) -> bool:
@@ -134,13 +140,30 @@ def read_items(
             only_read = only_read or (f"Item {item.id[:60]}: {misfit}" if misfit else "")
     kept = {item.id for item in items}
     annotations, unusable = answers.usable([annotation for annotation in given.annotations if annotation.item in kept])
-    return ReadItems(tuple(items), annotations, (*left_out, *unusable), only_read, with_reasons and _has_repeats(items))
+    several = with_reasons and _repeats(items) > 0
+    notes = _notes(items, classes, with_reasons=with_reasons)
+    return ReadItems(tuple(items), annotations, (*left_out, *unusable), only_read, several, notes)
 
 
-def _has_repeats(items: Sequence[Item]) -> bool:
-    """Return whether two of the items have the same input, apart from spaces."""
+def _repeats(items: Sequence[Item]) -> int:
+    """Return how many of the items have the same input as one before them, apart from spaces."""
     inputs = {(*(" ".join(text.split()) for text in item.example.texts), item.example.image) for item in items}
-    return len(inputs) < len(items)
+    return len(items) - len(inputs)
+
+
+def _notes(items: Sequence[Item], classes: Sequence[str], *, with_reasons: bool) -> tuple[str, ...]:
+    """Return a sentence for labels and for classes of reasons that the model does not have, and for repeated texts."""
+    labels = [item.label for item in items if item.example.label is None]
+    stated = [item.reason.stated for item in items if item.reason is not None]
+    notes = []
+    for given, what in ((labels, LABELS), (stated, STATED)) if classes else ():
+        unknown = [name for name in given if name and own_records.class_number(name, classes) is None]
+        if unknown:
+            names = ", ".join(list(dict.fromkeys(name[:40] for name in unknown))[:MOST_NAMES])
+            notes.append(what.format(count=counted(len(unknown), "row"), names=names, classes=", ".join(classes)))
+    if not with_reasons and _repeats(items):
+        notes.append(REPEATED.format(count=counted(_repeats(items), "row")))
+    return tuple(notes)
 
 
 def _suffix(name: str) -> str:

@@ -32,8 +32,8 @@ UNKNOWN = (
     "for a new one."
 )
 ENDED = (
-    "Your invitation has ended: it was revoked or is too old, and what you confirmed is kept, or the project was deleted. "
-    "Ask who invited you."
+    "Your invitation has ended: it was revoked or is too old, and what you confirmed is kept, or the project was "
+    "deleted. Ask who invited you."
 )
 LEFT = "You have left. What you confirmed is kept. Open the link of your invitation to come back."
 TOO_MANY = "Too many invalid invitations came from your address. Try again in ten minutes."

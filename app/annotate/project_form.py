@@ -281,6 +281,8 @@ def _summary(read: data_files.ReadItems) -> None:
         head = "1 row is left out:" if count == 1 else f"{count:,} rows are left out:"
         lines = [head, *read.left_out[:SENTENCES_SHOWN]]
         plain_text.warning("\n".join(lines + ([f"and {more:,} more"] if more > 0 else [])))
+    for note in read.notes:
+        plain_text.warning(note)
 
 
 def _other_tasks(given: Sequence[Annotation], tasks: tuple[Task, ...]) -> None:

@@ -19,7 +19,7 @@ from app.store import Store
 from explainers.annotations import opinions, records
 from explainers.annotations.agreement import AgreementValue
 from explainers.metrics.bootstrap import Interval
-from explainers.report.wording import decimals, one_line
+from explainers.report.wording import counted, decimals, one_line
 
 FEWEST = 10  # items from which an interval says enough
 PEOPLE = (
@@ -28,7 +28,7 @@ PEOPLE = (
     "marked who gave the model's answer. The number of their answers stands beside the items."
 )
 SUPPORT = "{same:,} of {answers:,} answers were the model's. "
-WITHOUT = "Left out: {count:,} items with marks, of which none counts for the model's answer. "
+WITHOUT = "Left out: {count} whose marks are all for another answer than the model's. "
 NOBODY = "No item has marks for the model's answer that tell its units apart, so no method can be compared with people."
 FEW_SENTENCES = "Fewer than ten sentences are too few to conclude from."
 FEW_ITEMS = "Fewer than ten items are too few to conclude from; their intervals are too short."
@@ -139,7 +139,7 @@ def _percent(share: Interval) -> str:
 def _support(rests_on: Support) -> str:
     """Say on how many answers the gold marks rest."""
     known = SUPPORT.format(same=rests_on.same, answers=rests_on.answers) if rests_on.answers else ""
-    return known + (WITHOUT.format(count=rests_on.without) if rests_on.without else "")
+    return known + (WITHOUT.format(count=counted(rests_on.without, "item")) if rests_on.without else "")
 
 
 def _table(title: str, caption: str, rows: Sequence[Mapping[str, object]]) -> None:

@@ -129,6 +129,8 @@ def test_what_an_owner_decides_is_there_once_and_makes_the_gold_marks(
     expect(row(page, "Fleiss", "Mark the evidence").first).to_be_attached()
     agreement = row(page, "Fleiss", "Mark the evidence").all_inner_texts()
     at_item(page, 0, 2)
+    confirmed(page)  # nobody's marks are taken unasked
+    expect(task(page).get_by_text("Take somebody's marks or mark the words, and choose the answer.")).to_be_visible()
     page.get_by_role("button", name="Take the marks of A2").click()
     confirmed(page)
     at_item(page, 1, 2)
@@ -137,6 +139,7 @@ def test_what_an_owner_decides_is_there_once_and_makes_the_gold_marks(
     task(page).get_by_role("group", name="Your decision").get_by_role("button", name="plot").click()
     confirmed(page)
     at_item(page, 2, 2)
+    expect(page.get_by_role("combobox", name="Item (2 of 2 decided)")).to_have_value(re.compile("^decided: 0, "))
     auc(page, "0.39")  # with "plot", 5: (2/7 + 6/12) / 2
     choose(page, "Item (2 of 2 decided)", "decided: 0, ")
     page.get_by_role("button", name="Take the marks of A1").click()

@@ -124,7 +124,7 @@ def test_a_final_sentence_is_taken_or_written(page: Any) -> None:
     page.run()
     page.at.button(key="store decide 1 correct 0").click()
     page.run()
-    page.at.selectbox(key="decided item").set_value("1 correct")
+    page.at.selectbox(key="decided item 1").set_value("1 correct")
     page.run()
     assert page.at.text_area(key="decide 1 correct 1 cause").value == "It is a fine film."
     page.at.text_area(key="decide 1 correct 1 cause").set_value("It is one fine film.")

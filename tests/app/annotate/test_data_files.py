@@ -80,6 +80,20 @@ def test_images_have_reasons_and_classes() -> None:
     assert nameless.left_out == ("Row 1: It names no image.",)
 
 
+def test_what_the_model_does_not_have_and_what_is_there_twice_is_said() -> None:
+    table = b"text,label\ngood,POS\ndull,banana\ngood ,pear\nbad,banana\nfine,\n"
+    read = read_items({"t.csv": table}, ("text",), ("negative", "positive"))
+    assert len(read.items) == 5
+    assert read.notes == (
+        "3 rows with a label that is no class of the model (negative, positive): banana, pear.",
+        "1 row with the text of an earlier one. Each is an item of its own, which other people may get.",
+    )
+    assert read_items({"t.csv": table}, ("text",)).notes == read.notes[1:]
+    reasons = b"premise,hypothesis,reason,class\na,b,because,No\na,b,so,maybe\n"
+    read = read_items({"t.csv": reasons}, ("premise", "hypothesis"), ("no", "yes"))
+    assert read.notes == ("1 row with a reason for a class that the model does not have (no, yes): maybe.",)
+
+
 def test_files_without_data_are_refused() -> None:
     with pytest.raises(DataUnavailable, match="needs the columns text and image"):
         read_items({"t.csv": b"text\na dot\n", "red.png": png()}, ("text",), multimodal=True)
