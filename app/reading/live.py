@@ -34,6 +34,7 @@ from explainers.comparison.duel import Pair
 from explainers.methods.registry import method_spec
 from explainers.report.wording import counted
 from explainers.results.answer import CONSENSUS
+from explainers.results.decision import Settings
 from explainers.results.events import Duel
 
 ERASE = "Press a word to erase it in every row, and again to restore it."
@@ -298,6 +299,27 @@ def _draw(shown: Shown, drawn: DrawnStep) -> None:
     for part in state.show:
         PARTS[part](shown)
     _sentences_below(shown)
+    if run.status == "done":
+        st.page_link(
+            "pages/compare.py",
+            label="Open on Compare",
+            icon=":material/arrow_forward:",
+            query_params=address(state, run.request.removed),
+        )
+
+
+def address(state: LiveExample, removed: tuple[int, ...] = ()) -> dict[str, str]:
+    """Return what of the Compare page's address asks about the input of a step without some units."""
+    given = {
+        "model": state.model,
+        "example": state.example,
+        "text": state.text,
+        "pair": state.pair,
+        "class": state.label,
+        "removed": ".".join(map(str, removed)),
+        "erase": "" if state.erasure == Settings().erasure else state.erasure,
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 def _sentences_below(shown: Shown) -> None:

@@ -16,6 +16,7 @@ name the predicted class.
 """
 
 from collections.abc import Callable, Container, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ from explainers.methods.registry import method_spec
 from explainers.metrics import agreement, faithfulness
 from explainers.report import quantities, wording
 from explainers.report.answer import chance_sentence, group_lines, heading
+from explainers.results.answer import Answer
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -146,7 +148,7 @@ def figure_sentences(comparison: "Comparison", state: LiveExample, own: str = ""
     sentences = [
         *filter(None, (expectation_sentence(comparison, expectation) for expectation in state.expected)),
         *_measured(comparison, state.methods, own or GUESS.name),
-        *([] if "answer" in state.show else _answered(comparison)),
+        *([] if "answer" in state.show else _answered(comparison, state.methods)),
         *_narrated(comparison),
     ]
     return [ERASED, *sentences] if erased and sentences else sentences
@@ -193,13 +195,25 @@ def _measured(comparison: "Comparison", methods: Container[str], own: str) -> It
         )
 
 
-def _answered(comparison: "Comparison") -> Iterator[str]:
-    """Return what the answer says, and the methods in their groups; nothing where too few methods were compared."""
+def _answered(comparison: "Comparison", methods: Container[str]) -> Iterator[str]:
+    """Return what the answer says, and these methods in their groups; nothing where too few methods were compared."""
     answer = comparison.answer
     if answer is not None and answer.p is not None and not answer.refusal:
         told = answer.status == "supported" or answer.leading
-        yield f"{heading(answer, comparison)}." if told else chance_sentence(answer)
-        yield from (f"{line}." for line in group_lines(answer, comparison))
+        said = f"{heading(answer, comparison)}." if told else chance_sentence(answer)
+        yield f"By the consensus of {wording.counted(answer.compared, 'method')}: {said}"
+        yield from (f"{line}." for line in group_lines(of_methods(answer, methods), comparison))
+
+
+def of_methods(answer: Answer, methods: Container[str]) -> Answer:
+    """Return the answer with only these methods in its groups."""
+    return replace(
+        answer,
+        supported=tuple(method for method in answer.supported if method in methods),
+        differs=tuple((method, units) for method, units in answer.differs if method in methods),
+        random=tuple(method for method in answer.random if method in methods),
+        single=answer.single if answer.single in methods else None,
+    )
 
 
 def _narrated(comparison: "Comparison") -> Iterator[str]:

@@ -6,9 +6,11 @@ from xml.etree import ElementTree
 import pytest
 
 from app.compare.stored_results import stored_answer
+from app.reading.live import address
 from app.reading.observed import expectation_sentence, figure_sentences
 from app.reading.story import Expectation, LiveExample, request_of, stories
 from app.reading.view import miniature, story_miniature
+from explainers.comparison.answer import answered
 from explainers.results.comparison import Comparison
 
 STATE = LiveExample("sst2", ("aml", "lime", "random"), example="Mixed feelings")
@@ -49,6 +51,25 @@ def test_the_sentence_names_the_highest_and_the_lowest_of_the_methods_of_the_ste
     assert sentence.startswith(
         "LIME has the highest AOPC-C here, 0.750, and AML the lowest, 0.250; random orders have "
     )
+
+
+def test_what_the_answer_says_of_methods_is_said_of_those_of_the_step(comparison: Comparison) -> None:
+    answer = answered(comparison, finished=True).answer
+    assert answer is not None
+    assert len(answer.order) > 6
+    shown = replace(answer, supported=("aml", "lime"), differs=(("cimi", (1,)),), random=("occlusion",), single="cimi")
+    text = " ".join(figure_sentences(replace(comparison, answer=shown), STATE))
+    assert f"By the consensus of {answer.compared} methods: “" in text
+    assert text.endswith(": AML, LIME.")
+    assert "CIMI" not in text
+    assert "Occlusion" not in text
+
+
+def test_the_address_asks_about_the_input_of_the_step() -> None:
+    assert address(STATE) == {"model": "sst2", "example": "Mixed feelings"}
+    own = LiveExample("nli", text="a", pair="b", label="neutral", erasure="zero")
+    assert address(own, (0, 3))["removed"] == "0.3"
+    assert address(own) == {"model": "nli", "text": "a", "pair": "b", "class": "neutral", "erase": "zero"}
 
 
 def test_a_miniature_has_a_line_for_each_method_and_one_for_random_orders(comparison: Comparison) -> None:
