@@ -206,12 +206,12 @@ def _answered(comparison: "Comparison", methods: Container[str]) -> Iterator[str
 
 
 def of_methods(answer: Answer, methods: Container[str]) -> Answer:
-    """Return the answer with only these methods in its groups."""
+    """Return the answer with only these methods in its groups, and the one at which the test ended."""
     return replace(
         answer,
         supported=tuple(method for method in answer.supported if method in methods),
         differs=tuple((method, units) for method, units in answer.differs if method in methods),
-        random=tuple(method for method in answer.random if method in methods),
+        random=tuple(method for number, method in enumerate(answer.random) if number == 0 or method in methods),
         single=answer.single if answer.single in methods else None,
     )
 

@@ -25,6 +25,7 @@ UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"
 NONE_ALONE = "By itself no method is shown to be better than random orders."
 RANDOM = "not shown to be better than random"
+NOT_TESTED = "not tested; the test ended at {}"
 SMALL = "They change p hardly more than random {} do."
 SMALL_ONE = "It changes p hardly more than a random {} does."
 REPORTED = "asked in words, so not compared"
@@ -247,7 +248,13 @@ def group_title(answer: Answer, comparison: "Comparison", method: str) -> str:
     if group == "differs":
         ahead = "; ahead of the others" if method == answer.single else ""
         return f"differs from the consensus: {quoted(dict(answer.differs)[method], comparison)}{ahead}"
-    return (UNDECIDED.lower() if answer.undecided else RANDOM) if group == "random" else ""
+    if group != "random":
+        return ""
+    if answer.undecided:
+        return UNDECIDED.lower()
+    if answer.status == "supported" and method != answer.random[0]:
+        return NOT_TESTED.format(method_spec(answer.random[0]).name)
+    return RANDOM
 
 
 def group_meaning(answer: Answer, comparison: "Comparison", method: str) -> str:

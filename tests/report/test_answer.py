@@ -282,6 +282,17 @@ def test_every_group_has_its_title_and_methods_that_differ_alike_stand_together(
     assert group_title(OPEN, COMPARISON, "lime") == RANDOM
 
 
+def test_what_comes_after_the_end_of_the_test_is_not_tested() -> None:
+    early = replace(SUPPORTED, supported=("lime",), differs=(), random=("ivra", "occlusion", "aml"))
+    assert group_lines(early, COMPARISON) == [
+        "Supported: LIME",
+        "Not shown to be better than random: IvRA",
+        "Not tested; the test ended at IvRA: Occlusion, AML",
+    ]
+    nothing = replace(OPEN, random=("lime", "aml"))  # the consensus has not passed
+    assert group_lines(nothing, COMPARISON) == ["Not shown to be better than random: LIME, AML"]
+
+
 def test_long_lists_are_counted() -> None:
     six = Answer("open", random=("ivra", "cimi", "ciem", "attention_mean", "lime", "occlusion"))
     (line,) = group_lines(six, COMPARISON)

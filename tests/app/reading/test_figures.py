@@ -57,10 +57,18 @@ def test_what_the_answer_says_of_methods_is_said_of_those_of_the_step(comparison
     answer = answered(comparison, finished=True).answer
     assert answer is not None
     assert len(answer.order) > 6
-    shown = replace(answer, supported=("aml", "lime"), differs=(("cimi", (1,)),), random=("occlusion",), single="cimi")
+    shown = replace(
+        answer,
+        supported=("aml", "lime"),
+        differs=(("cimi", (1,)),),
+        random=("ivra", "occlusion", "random"),
+        single="cimi",
+    )
     text = " ".join(figure_sentences(replace(comparison, answer=shown), STATE))
     assert f"By the consensus of {answer.compared} methods: “" in text
-    assert text.endswith(": AML, LIME.")
+    assert (
+        "here: AML, LIME. Not shown to be better than random: IvRA. Not tested; the test ended at IvRA: Random." in text
+    )
     assert "CIMI" not in text
     assert "Occlusion" not in text
 
