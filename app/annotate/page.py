@@ -240,6 +240,7 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
             *([f"Maps to rank: {min(spec.maps_to_rank, len(spec.methods))}"] if "rank" in spec.tasks else []),
             f"People per item: {spec.overlap}",
             f"Blind: {'yes' if spec.blind else 'no'}",
+            f"Guideline: {spec.guideline or 'none'}",
         ]
     )
     failed = projects.failures(store, project.id)

@@ -66,8 +66,8 @@ UNPREPARED = (
 NOTHING = "Nothing has been confirmed yet."
 FEW = "Agreement needs an item that at least two people have answered."
 INTERVALS = (
-    "In brackets 95 % of a bootstrap over items; – where a value is not defined, with the reason below. Agreement is "
-    "that of people's own answers; decisions do not change it."
+    "In brackets 95 % of a bootstrap over items, which a single item does not have; – where a value is not defined, "
+    "with the reason below. Agreement is that of people's own answers; decisions do not change it."
 )
 OTHER = (
     "The model's answer is right, but its most faithful map shares no more with the gold marks than a random order "

@@ -135,7 +135,7 @@ def _answer(process: "subprocess.Popen[bytes]") -> dict[str, Any]:
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = ".parquet"
-NOT_UTF8 = "{} is not UTF-8 text. Save it as UTF-8."
+NOT_UTF8 = "{} is not UTF-8 text. Give text that is saved as UTF-8."
 SURROGATE = re.compile("[\ud800-\udfff]")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 END = "\n"  # after a line: a record of its own, unless a quote is open

@@ -112,7 +112,7 @@ def test_a_text_and_its_pair_together_may_not_be_too_long() -> None:
             b"text\n" + b"x" * 200_000,
             "Line 2 has a cell of more than 131,072 characters.",
         ),
-        ("a.txt", "naïve".encode("latin-1"), "a.txt is not UTF-8 text. Save it as UTF-8."),
+        ("a.txt", "naïve".encode("latin-1"), "a.txt is not UTF-8 text. Give text that is saved as UTF-8."),
         ("a.txt", b"\xff\xfet\x00", "a.txt is not UTF-8 text."),
     ],
     ids=["no column", "another delimiter", "empty", "a huge field", "latin-1", "utf-16"],

@@ -389,7 +389,7 @@ def test_a_step_on_the_loaded_model_tells_how_long_a_training_takes(
             "For pairs it needs text and text_pair, or premise and hypothesis.",
         ),
         ("a.txt", "\ufeff" + TEXTS, 24, ""),
-        ("a<b>.txt", b"\xff\xfe", 0, "a<b>.txt is not UTF-8 text. Save it as UTF-8."),
+        ("a<b>.txt", b"\xff\xfe", 0, "a<b>.txt is not UTF-8 text. Give text that is saved as UTF-8."),
     ],
 )
 def test_files_are_read(name: str, content: str | bytes, count: int, problem: str) -> None:
