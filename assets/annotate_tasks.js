@@ -332,6 +332,7 @@ function correctTask(data, draft, changed) {
 function adjudicateTask(data, draft, changed) {
   const node = element("div");
   let origin = draft.origin ?? "";
+  let chosen = Boolean(draft.origin); // marks, taken or made
   const own = classChoice("The answer that the marks are evidence for", data, draft.label ?? null, () => {
     origin = "changed";
     changed();
@@ -343,6 +344,7 @@ function adjudicateTask(data, draft, changed) {
     marked: draft.marked ?? [],
     onChange: () => {
       origin = "changed";
+      chosen = true;
       changed();
     },
   });
@@ -353,6 +355,7 @@ function adjudicateTask(data, draft, changed) {
       decision.repaint();
       own.set(label);
       origin = name;
+      chosen = true;
       changed();
     });
     card.append(head, unitEditor({ data, label: `Marks of ${name}`, editable: false, marked, fixed: true }).node);
@@ -366,7 +369,7 @@ function adjudicateTask(data, draft, changed) {
     origin,
     label: own.label,
   });
-  const answer = () => (!origin || (data.classes.length && own.label === null) ? null : now());
+  const answer = () => (!chosen || (data.classes.length && own.label === null) ? null : now());
   const missing = `Take somebody's marks or mark the words${data.classes.length ? ", and choose the answer" : ""}.`;
   return { node, draft: now, answer, missing };
 }

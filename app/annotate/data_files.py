@@ -140,8 +140,9 @@ def read_items(
             only_read = only_read or (f"Item {item.id[:60]}: {misfit}" if misfit else "")
     kept = {item.id for item in items}
     annotations, unusable = answers.usable([annotation for annotation in given.annotations if annotation.item in kept])
-    several = with_reasons and _repeats(items) > 0
-    notes = _notes(items, classes, with_reasons=with_reasons)
+    repeats = _repeats(items)
+    notes = _notes(items, classes, repeats, with_reasons=with_reasons)
+    several = with_reasons and repeats > 0
     return ReadItems(tuple(items), annotations, (*left_out, *unusable), only_read, several, notes)
 
 
@@ -151,7 +152,7 @@ def _repeats(items: Sequence[Item]) -> int:
     return len(items) - len(inputs)
 
 
-def _notes(items: Sequence[Item], classes: Sequence[str], *, with_reasons: bool) -> tuple[str, ...]:
+def _notes(items: Sequence[Item], classes: Sequence[str], repeats: int, *, with_reasons: bool) -> tuple[str, ...]:
     """Return a sentence for labels and for classes of reasons that the model does not have, and for repeated texts."""
     labels = [item.label for item in items if item.example.label is None]
     stated = [item.reason.stated for item in items if item.reason is not None]
@@ -159,10 +160,12 @@ def _notes(items: Sequence[Item], classes: Sequence[str], *, with_reasons: bool)
     for given, what in ((labels, LABELS), (stated, STATED)) if classes else ():
         unknown = [name for name in given if name and own_records.class_number(name, classes) is None]
         if unknown:
-            names = ", ".join(list(dict.fromkeys(name[:40] for name in unknown))[:MOST_NAMES])
+            different = list(dict.fromkeys(name[:40] for name in unknown))
+            more = [f"{len(different) - MOST_NAMES} more"] if len(different) > MOST_NAMES else []
+            names = ", ".join([*different[:MOST_NAMES], *more])
             notes.append(what.format(count=counted(len(unknown), "row"), names=names, classes=", ".join(classes)))
-    if not with_reasons and _repeats(items):
-        notes.append(REPEATED.format(count=counted(_repeats(items), "row")))
+    if not with_reasons and repeats:
+        notes.append(REPEATED.format(count=counted(repeats, "row")))
     return tuple(notes)
 
 

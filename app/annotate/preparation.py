@@ -1,7 +1,8 @@
 """Computes the prediction and the explanations of items before a person gets them, in threads, and keeps them.
 
-Several items are computed at once, each for `SECONDS` at most, so that a long text keeps nobody from the others; what
-did not fit is tried like a method that failed. An item that is deleted meanwhile is computed no further.
+Several items are computed at once, each for `SECONDS`, so that a long text keeps nobody from the others; what did not
+fit counts as failed, and in the last attempt an estimate that ended early is kept. An item that is deleted meanwhile is
+computed no further.
 
 A method that failed on an item is tried again when the item is opened again, `MOST_ATTEMPTS` times in all.
 
@@ -24,6 +25,7 @@ from app.annotate.projects import Prepared, PreparedMap, Project, item_of, locke
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
 from app.compare.runs import Request
+from app.database.connections import StoreUnavailable
 from app.model_pool import DOWNLOAD_FIRST
 from app.store import Store
 from explainers.datasets.example import Example
@@ -36,13 +38,13 @@ from explainers.results.decision import Decision, Settings
 
 log = logging.getLogger(__name__)
 
-WORKERS = 3  # items at once; the engine gives each its turn
-SECONDS = 120  # for the explanations of one item, in one attempt
+WORKERS = 2  # items at once, as many as the engine computes
+SECONDS = 120  # of computing for the explanations of one item, in one attempt
 LOOK = 0.05  # seconds between two looks at a run
 LOOK_FOR_ITEM = 2.0  # seconds between two looks whether the item is still there
 MOST_ATTEMPTS = 3  # for one item
 NO_REASON = "The method gave no explanation."
-NO_TIME = f"It was not done within {SECONDS} s; the text is long."
+NO_TIME = f"It was not done within {SECONDS} s of computing."
 MOST_WAITING = 200  # items; the earliest of them are forgotten, and asked for again when somebody needs them
 
 
@@ -113,7 +115,7 @@ class Preparer:
                 opened = item in self.opened
                 self.opened.discard(item)
                 self.working.add(item)
-            problem = self._problem(item, opened=opened)
+            problem = self._problem(item, opened=opened)  # raises nothing
             with self.changed:
                 self.working.discard(item)
                 self.problems.pop(item, None)
@@ -130,7 +132,7 @@ class Preparer:
             return ""
         except ExplanationError as error:  # of the input, the model or the store
             return str(error)
-        except Exception as error:  # a programming error must not end the thread
+        except BaseException as error:  # a programming error, or a library's panic: the thread goes on
             from explainers.comparison.runner import internal_error
 
             log.exception("an item is not prepared")
@@ -149,7 +151,8 @@ class Preparer:
         if earlier is not None and (not methods or earlier.attempts >= MOST_ATTEMPTS):
             return
         try:
-            prepared = self._asked(owner, item_of(row).example, methods, partial(self._is_there, number))
+            last = earlier is not None and earlier.attempts + 1 >= MOST_ATTEMPTS
+            prepared = self._asked(owner, item_of(row).example, methods, partial(self._is_there, number), last=last)
         except Cancelled:
             raise
         except ExplanationError as error:  # of the model: no method was asked
@@ -176,11 +179,21 @@ class Preparer:
             owner.revision += 1
 
     def _is_there(self, number: int) -> bool:
-        with self.store.read() as session:
-            return session.get(ItemRow, number) is not None
+        """Return whether the item is there, also where the store cannot be asked."""
+        try:
+            with self.store.read() as session:
+                return session.get(ItemRow, number) is not None
+        except StoreUnavailable:
+            return True
 
     def _asked(
-        self, owner: Project, example: Example, asked: Sequence[str], is_there: Callable[[], bool] = lambda: True
+        self,
+        owner: Project,
+        example: Example,
+        asked: Sequence[str],
+        is_there: Callable[[], bool] = lambda: True,
+        *,
+        last: bool = False,
     ) -> Prepared:
         """Raises `Cancelled` when this is closed, or the item is not there any more."""
         spec = owner.spec
@@ -193,21 +206,24 @@ class Preparer:
         request = Request(spec.model, example, None, methods, Settings(), narrators=narrators, budget=SECONDS)
         run = self.engine.submit(request)
         looked = time.monotonic()
-        while run.active:
-            gone = False
-            if time.monotonic() - looked > LOOK_FOR_ITEM:
-                looked, gone = time.monotonic(), not is_there()
-            if self.closed or gone:
-                run.stop()
-                raise Cancelled("Stopped.")
-            run.lease.renew()
-            with self.changed:
-                self.changed.wait_for(lambda: self.closed, LOOK)
+        try:
+            while run.active:
+                if time.monotonic() - looked > LOOK_FOR_ITEM:
+                    looked = time.monotonic()
+                    if not is_there():
+                        raise Cancelled("Stopped.")
+                if self.closed:
+                    raise Cancelled("Stopped.")
+                run.lease.renew()
+                with self.changed:
+                    self.changed.wait_for(lambda: self.closed, LOOK)
+        finally:
+            run.stop()  # does nothing to one that has ended
         if run.download:  # a person must allow it, and this page has no button for that
             raise ModelUnavailable(f"{run.error} {DOWNLOAD_FIRST}")
         if run.status != "done":
             raise ExplanationError(run.error or "The model did not answer.")
-        return _of_comparison(run.comparison(), (*methods, *narrators))
+        return _of_comparison(run.comparison(), (*methods, *narrators), early=last)
 
     def _read(self, name: str, example: Example) -> Prepared:
         """Return the model's class alone: one pass."""
@@ -238,14 +254,18 @@ def _of_decision(decision: Decision, probabilities: tuple[float, ...]) -> Prepar
     )
 
 
-def _of_comparison(comparison: Comparison, asked: Sequence[str]) -> Prepared:
+def _of_comparison(comparison: Comparison, asked: Sequence[str], *, early: bool = False) -> Prepared:
+    """Return what was computed of what was asked; with `early` also estimates that ended before they had settled."""
     read = _of_decision(comparison.decision, comparison.probabilities)
+    unfinished = () if early else comparison.ended_early
     for result in comparison.results:
+        if result.method in unfinished:
+            continue
         defined = {id: value for id, value in result.metrics.items() if math.isfinite(value)}
         read.maps[result.method] = PreparedMap(result.attribution.scores, result.attribution.signed, defined)
     for narrative in comparison.narratives:
         read.sentences[narrative.method] = narrative.text
-    reasons = dict.fromkeys(comparison.postponed, NO_TIME)
+    reasons = dict.fromkeys((*comparison.postponed, *unfinished), NO_TIME)
     reasons |= {failure.method: without_folders(failure.reason) for failure in comparison.failures}
     read.failures.update({id: reasons.get(id) or NO_REASON for id in read.missing(asked)})
     return read

@@ -272,6 +272,7 @@ def _bars(shown: Run, answer: Answer | None) -> str:
         label, nouns = target_name(comparison.decision, 24), plural(name_of_units(comparison.decision))
         full = comparison.probability
         whole = f"all other {nouns}" if comparison.removed else f"all {nouns}"
+        whole = "the whole text" if comparison.decision.settings.opened and not comparison.removed else whole
         bars = [_bar("", f"{label}, {whole}", full, f"p({label}) of the input")]
         if answer is None or answer.status == "pending":
             bars += [_bar("", f"without the decisive {nouns}", None, ""), _bar("", f"without random {nouns}", None, "")]

@@ -332,12 +332,13 @@ def segments(run: Run) -> list[list[tuple[str, int]]]:
                 pieces += [(between(text[end : unit.start]), -1)] if end < unit.start else []
                 pieces.append((wording.visible(unit.text), index))
                 end = unit.end
-        result.append([*pieces, (unread(text[end:]), -1)])
+        rest = between(text[end:]) if run.request.settings.opened else unread(text[end:])
+        result.append([*pieces, (rest, -1)])
     return result
 
 
 def between(text: str) -> str:
-    """What stands before a unit and belongs to none, of long text only its ends: every row repeats it."""
+    """What stands beside units and belongs to none, of long text only its ends: every row repeats it."""
     if len(text) <= 3 * AROUND:
         return wording.visible(text)
     end = text.rfind(" ", 0, AROUND) + 1 or AROUND

@@ -116,10 +116,11 @@ def _is_long(example: Example) -> bool:
 
 
 def closed_sentences(encoding: Encoding, settings: Settings, units: Units) -> tuple[int, ...]:
-    """Return the numbers of the sentences of which these units of an input are."""
+    """Return the numbers of the sentences that these units of an input are, where they have words enough to explain."""
     if settings.unit != "sentence" or settings.opened or encoding.multimodal:
         return ()
-    return tuple(encoding.sentence_of(encoding.units[unit]) for unit in units)
+    words = sum(len(word_spans(encoding.units[unit].text)) for unit in units)
+    return tuple(encoding.sentence_of(encoding.units[unit]) for unit in units) if words >= FEWEST_UNITS else ()
 
 
 def has_actions(closed: Units, settings: Settings) -> bool:

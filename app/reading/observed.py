@@ -199,20 +199,20 @@ def _answered(comparison: "Comparison", methods: Container[str]) -> Iterator[str
     """Return what the answer says, and these methods in their groups; nothing where too few methods were compared."""
     answer = comparison.answer
     if answer is not None and answer.p is not None and not answer.refusal:
-        told = answer.status == "supported" or answer.leading
-        said = f"{heading(answer, comparison)}." if told else chance_sentence(answer)
-        yield f"By the consensus of {wording.counted(answer.compared, 'method')}: {said}"
+        told, by = answer.status == "supported" or answer.leading, wording.counted(answer.compared, "method")
+        yield f"By the consensus of {by}: {heading(answer, comparison)}." if told else chance_sentence(answer)
         yield from (f"{line}." for line in group_lines(of_methods(answer, methods), comparison))
 
 
 def of_methods(answer: Answer, methods: Container[str]) -> Answer:
     """Return the answer with only these methods in its groups, and the one at which the test ended."""
+    supported = tuple(method for method in answer.supported if method in methods)
     return replace(
         answer,
-        supported=tuple(method for method in answer.supported if method in methods),
+        supported=supported,
         differs=tuple((method, units) for method, units in answer.differs if method in methods),
         random=tuple(method for number, method in enumerate(answer.random) if number == 0 or method in methods),
-        single=answer.single if answer.single in methods else None,
+        single=answer.single if len(supported) > 1 else None,
     )
 
 

@@ -57,6 +57,7 @@ NOTHING = "No method gave an explanation."
 NOT_MEASURED = "Not measured for inputs of this kind or length, or for these methods (assets/docs/planted.md)."
 CONTRAST_NOT_MEASURED = "Not measured where one class is explained rather than another."
 UNLIKE_TRAINING = "Not measured for inputs unlike those that the model was trained on."
+PART_NOT_MEASURED = "Not measured where the words of some sentences alone are explained."
 SENTENCES_NOT_MEASURED = "Measured for words only (assets/docs/planted.md)."
 FLAT = "Every method gives equal scores, so none ranks the input."
 SMALLEST = 0.02  # difference in AOPC; with a smaller one another seed changes more leads
@@ -173,6 +174,8 @@ def _confidence(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]])
         return {"no_confidence": CONTRAST_NOT_MEASURED}
     if encoding.unlike_training:
         return {"no_confidence": UNLIKE_TRAINING}
+    if comparison.decision.settings.opened:
+        return {"no_confidence": PART_NOT_MEASURED}
     if not comparison.decision.settings.by_word:
         return {"no_confidence": SENTENCES_NOT_MEASURED}
     units = len(encoding.units)
@@ -258,7 +261,9 @@ def _refused_at_once(comparison: "Comparison") -> str:
         name = "unit" if comparison.decision.encoding.multimodal else comparison.decision.settings.name_of_unit
         counted = f"{number} {name}{'' if number == 1 else 's'}"
         has = f"{_whole(comparison)} {counted}"
-        if comparison.decision.settings.by_word and any(map(_is_punctuation, comparison.decision.encoding.units)):
+        if comparison.decision.settings.name_of_unit in ("word", "token") and any(
+            map(_is_punctuation, comparison.decision.encoding.units)
+        ):
             has += ", punctuation included"
         return f"{has}; the test against random orders needs at least {FEWEST_UNITS}."
     if p <= LEAST:
@@ -293,7 +298,9 @@ def _unmoved(comparison: "Comparison", results: Sequence["MethodResult"]) -> str
     p = np.concatenate([line[:, label] for result in results for line in (result.curves.removed, result.curves.kept)])
     if np.abs(p - results[0].curves.full).max() > LEAST:
         return ""
-    return f"The probability stays between {p.min():.2f} and {p.max():.2f}, whatever is removed or kept."
+    opened = bool(comparison.decision.settings.opened)
+    what = "whichever of these words are removed" if opened else "whatever is removed or kept"
+    return f"The probability stays between {p.min():.2f} and {p.max():.2f}, {what}."
 
 
 def leaders(

@@ -321,14 +321,16 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
 
 def scope_line(comparison: "Comparison") -> str:
     """Return what of the text is explained, where that is not all of it; without a full stop."""
-    sentences = len(comparison.decision.settings.opened)
-    if not sentences:
+    decision = comparison.decision
+    if not decision.settings.opened:
         return ""
+    sentences = len({decision.encoding.sentence_of(unit) for unit in decision.encoding.units})
     which = "one sentence" if sentences == 1 else f"{NUMBERS.get(sentences, str(sentences))} sentences"
     return f"The words of {which} are explained; the rest of the text stays as it is"
 
 
 LONGER = {"example": "A prompt with more examples", "sentence": "The same text by word or a longer one"}
+MORE_SENTENCES = "More sentences"
 
 
 def advice(answer: Answer, comparison: "Comparison") -> str:
@@ -336,7 +338,8 @@ def advice(answer: Answer, comparison: "Comparison") -> str:
     if answer.status != "open" or answer.undecided:
         return ""
     if answer.refusal and not answer.words:
-        more = LONGER.get(comparison.decision.settings.unit, "A longer input")
+        opened = comparison.decision.settings.opened
+        more = MORE_SENTENCES if opened else LONGER.get(comparison.decision.settings.unit, "A longer input")
         if len(comparison.decision.encoding.units) < FEWEST_UNITS:
             return f"{more} may be judged." if comparison.results else ""
         return f"{more}, another class or other methods may be judged." if comparison.results else ""

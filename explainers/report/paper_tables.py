@@ -284,8 +284,16 @@ def _moved(result: TableResult, own: str) -> str:
         others = {one.other for one in result.compared(own) if one.metric == metric}
         theirs = [by for other in sorted(others) if (by := result.moved(other, metric)) is not None]
         if mine is not None and theirs:
-            moved.append(f"{METRICS[metric].name} {mine:+.3f}, the others {statistics.fmean(theirs):+.3f}")
-    return f" Ours minus the paper's, positive is better, others on average: {'; '.join(moved)}." if moved else ""
+            moved.append(f"{METRICS[metric].name} {_signed(mine)} ({_signed(statistics.fmean(theirs))})")
+    return (
+        f" Change from the paper's values, positive is better (mean of the others): {'; '.join(moved)}."
+        if moved
+        else ""
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 3) + 0.0:+.3f}"  # no negative zero
 
 
 def reversed_ones(compared: Sequence[Compared]) -> list[Compared]:

@@ -73,7 +73,8 @@ class Settings:
 
     @property
     def by_word(self) -> bool:
-        """Return whether every unit is a word or a part of one, so that what speaks of words can be said of them."""
+        """Return whether the units are all words, or parts of words, of the input: what was measured for words was
+        measured so, and narrators read all of it."""
         return self.unit in ("word", "token")
 
     @property

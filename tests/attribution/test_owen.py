@@ -1,4 +1,4 @@
-"""Owen values against their definition, and against themselves with sentences opened and closed."""
+"""Owen values against their definition, and against themselves by word and by sentence."""
 
 from collections.abc import Callable
 from itertools import chain, permutations, product

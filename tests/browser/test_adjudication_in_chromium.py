@@ -129,6 +129,8 @@ def test_what_an_owner_decides_is_there_once_and_makes_the_gold_marks(
     expect(row(page, "Fleiss", "Mark the evidence").first).to_be_attached()
     agreement = row(page, "Fleiss", "Mark the evidence").all_inner_texts()
     at_item(page, 0, 2)
+    group = task(page).get_by_role("group", name="The answer that the marks are evidence for")
+    group.get_by_role("radio", name="positive").check()
     confirmed(page)  # nobody's marks are taken unasked
     expect(task(page).get_by_text("Take somebody's marks or mark the words, and choose the answer.")).to_be_visible()
     page.get_by_role("button", name="Take the marks of A2").click()

@@ -80,9 +80,9 @@ def test_the_document_has_both_values_the_outcome_and_the_command(
     document = paper_tables.papers_document()
     assert "| LIME | 0.300 | 0.400 ± 0.010 | 0.100 | 0.100 ± 0.010 |" in document
     assert "- **CIMI**: not replicated; of 4 comparisons 2 hold, 1 is open, 1 is reversed. " in document
-    assert "Reversed: Occlusion by CIMI SUFF. Ours minus the paper's, positive is better, " in document
+    assert "Reversed: Occlusion by CIMI SUFF. Change from the paper's values, positive is better " in document
     # CIMI .5 to .4 and .2 to .3; LIME .3 to .4 and .1 to .1, occlusion .2 to .1 and .3 to .2; less SUFF is better
-    assert "others on average: CIMI COMP -0.100, the others +0.000; CIMI SUFF -0.100, the others +0.050." in document
+    assert "(mean of the others): CIMI COMP -0.100 (+0.000); CIMI SUFF -0.100 (+0.050)." in document
     assert "Headlines, trained on 70 texts; accuracy 50.0 %; n = 9." in document
     assert "```sh\nmeasure\n```" in document
     assert "Not measured yet" not in document

@@ -13,6 +13,7 @@ from app.annotate.projects import CHANGED_MODEL, Prepared, Project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
 from app.compare.runs import Request
+from app.database.connections import StoreUnavailable
 from app.model_pool import ModelPool
 from app.store import Store
 from explainers import explain
@@ -34,7 +35,7 @@ def test_what_another_process_prepared_stays(
         with annotation_store.begin() as session:
             session.query(ItemRow).filter_by(id=number).update({"prepared": content})
 
-    def slow(*_about: object) -> Prepared:
+    def slow(*_about: object, **_last: object) -> Prepared:
         store(prepared(TEXT, label=0).as_json())  # the other process is quicker
         return prepared(TEXT, label=1)
 
@@ -76,7 +77,9 @@ class Trials:
         self.asked: list[tuple[str, ...]] = []
         monkeypatch.setattr(Preparer, "_asked", self.ask)
 
-    def ask(self, _owner: Project, _example: object, methods: tuple[str, ...], _is_there: object) -> Prepared:
+    def ask(
+        self, _owner: Project, _example: object, methods: tuple[str, ...], _is_there: object, **_rest: object
+    ) -> Prepared:
         self.asked.append(methods)
         there = [id for id in methods if self.succeeds.get(id, 1) <= len(self.asked)]
         whole = prepared(TEXT)
@@ -176,7 +179,7 @@ def test_an_item_that_takes_long_keeps_nobody_from_the_others(
     slow, asked, go_on = projects.item(annotation_store, numbers[0]), list[str](), Event()
     assert slow is not None
 
-    def ask(_owner: Project, example: Example, *_rest: object) -> Prepared:
+    def ask(_owner: Project, example: Example, *_rest: object, **_last: object) -> Prepared:
         asked.append(example.text)
         if example == slow[0].example:
             assert go_on.wait(60)
@@ -232,6 +235,62 @@ def test_an_item_that_is_deleted_is_computed_no_further(
     assert within(60, lambda: not preparer.working)
     assert preparer.problems == {}
     preparer.close()
+
+
+def test_a_store_that_is_away_for_a_moment_ends_no_work_and_an_ended_work_stops_its_run(
+    annotation_store: Store, make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = unprepared(annotation_store, make_project())
+    engine = Endless()
+    preparer = Preparer(annotation_store, cast(Engine, engine))
+
+    def away() -> None:
+        raise StoreUnavailable("The database does not answer.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(annotation_store, "read", away)
+        assert preparer._is_there(number)
+
+    def broken() -> bool:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr("app.annotate.preparation.LOOK_FOR_ITEM", 0.0)
+    with pytest.raises(RuntimeError):
+        preparer._asked(make_project(), Example(TEXT), METHODS, broken)
+    assert not engine.active
+
+
+class Panic(BaseException):
+    """As a library's panic."""
+
+
+def test_a_panic_is_a_problem_of_the_item_and_the_thread_goes_on(
+    annotation_store: Store, make_project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = projects.first_items(annotation_store, make_project().id, 2)
+
+    def panic(_preparer: object, number: int, **_opened: object) -> None:
+        if number == numbers[0]:
+            raise Panic
+
+    monkeypatch.setattr(Preparer, "_prepare", panic)
+    preparer = Preparer(annotation_store, cast(Engine, None))
+    preparer.want(numbers)
+    assert within(60, lambda: preparer.snapshot() == {"items_to_prepare": 0})
+    assert [*preparer.problems] == numbers[:1]
+    preparer.close()
+
+
+def test_an_estimate_that_ended_early_is_tried_again_and_kept_in_the_last_attempt(bert: FrozenModel) -> None:
+    whole = explain(bert, "the film was good", methods=("occlusion", "lime"))
+    first, second = whole.results
+    early = replace(second, attribution=replace(second.attribution, ended_early=True))
+    short = replace(whole, results=(first, early))
+    assert short.ended_early == ("lime",)
+    read = _of_comparison(short, ("occlusion", "lime"))
+    assert (set(read.maps), read.failures) == ({"occlusion"}, {"lime": NO_TIME})
+    kept = _of_comparison(short, ("occlusion", "lime"), early=True)
+    assert (set(kept.maps), kept.failures) == ({"occlusion", "lime"}, {})
 
 
 def test_what_had_no_time_says_so_and_is_tried_again(bert: FrozenModel) -> None:

@@ -43,7 +43,11 @@ def test_only_sentences_that_are_units_can_be_opened(bert: FrozenModel) -> None:
     encoding, settings = bert.encode(LONG).within_sentences([1]), Settings("sentence", opened=(1,))
     words = tuple(range(len(encoding.units)))
     assert units.closed_sentences(encoding, settings, words) == ()
-    assert units.closed_sentences(bert.encode(LONG).by_sentence(), Settings("sentence"), (5, 0)) == (5, 0)
+    whole = bert.encode(LONG).by_sentence()
+    assert units.closed_sentences(whole, Settings("sentence"), (5, 0)) == (5, 0)
+    short = bert.encode("Very good. The film was not bad, but dull.").by_sentence()
+    assert units.closed_sentences(short, Settings("sentence"), (0,)) == ()  # three words: too few for a test
+    assert units.closed_sentences(short, Settings("sentence"), (1, 0)) == (1, 0)
     assert units.closed_sentences(bert.encode(LONG), Settings(), words) == ()
     assert units.has_actions((), settings)
     assert not units.has_actions((), Settings("sentence"))
