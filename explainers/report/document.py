@@ -11,7 +11,7 @@ from explainers.methods.registry import METHODS, method_spec, select
 from explainers.metrics.faithfulness import METRICS, decisive_metric
 from explainers.metrics.spec import MetricSpec
 from explainers.report import colours, narratives, wording
-from explainers.report.answer import RANDOM
+from explainers.report.answer import UNDECIDED
 from explainers.report.heatmap import heatmap, legend, plain_image
 from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.summary import summary
@@ -119,8 +119,15 @@ def _metric_columns() -> Table[MetricRow]:
             TableColumn("calls", lambda row: row.calls, ",", undefined=""),
         ),
         title=lambda row: row.title,
-        kind=lambda row: "best" if row.group == "supported" else "pale" if row.title == RANDOM else "",
+        kind=_kind_of_row,
     )
+
+
+def _kind_of_row(row: MetricRow) -> str:
+    """Return "best" where a row is supported, "pale" where it is not shown to be better than random."""
+    if row.group == "random" and row.title != UNDECIDED.lower():
+        return "pale"
+    return "best" if row.group == "supported" else ""
 
 
 def _metric_column(metric: MetricSpec) -> TableColumn[MetricRow]:
