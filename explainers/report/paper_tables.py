@@ -270,6 +270,11 @@ def outcome_lines(result: TableResult) -> list[OutcomeLine]:
             lines.append(
                 OutcomeLine(evaluation_tables.row_name(own), f"{counted(compared)}.{reversals}{_moved(result, own)}")
             )
+    lines += [
+        OutcomeLine(f"Training of {evaluation_tables.row_name(method)}", " ".join(warnings))
+        for method, warnings in result.measured.get("warnings", {}).items()
+        if method in result.methods
+    ]
     missing = "; ".join(f"{evaluation_tables.row_name(method)}: {reason}" for method, reason in result.left_out.items())
     lines += [OutcomeLine("Not compared", f"{missing.removesuffix('.')}.")] if missing else []
     orders = ", ".join(f"{METRICS[metric].name} {result.order(metric):.2f}" for metric in result.table.metrics)

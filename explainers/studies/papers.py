@@ -24,7 +24,7 @@ from explainers.datasets.example import Example, Splits
 from explainers.errors import DataUnavailable
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.fit import fit_to
-from explainers.methods.registry import select
+from explainers.methods.registry import method_spec, select
 from explainers.models import bundle_cards, catalog, tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.bundle import load_bundle
@@ -195,6 +195,7 @@ def measure_paper_set(name: str, data: Path, folder: Path, n: int, seed: int, no
         "libraries": libraries(),
         "rows": measured.rows(),
         "gains": gains_of(name, measured),
+        "warnings": warnings_of(model),
     }
     STORED.mkdir(parents=True, exist_ok=True)
     (STORED / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -217,6 +218,17 @@ def _kept(
             "settings": settings.as_dict(),
         },
     )
+
+
+def warnings_of(model: FrozenModel) -> dict[str, list[str]]:
+    """Return what the cards of the fitted methods warn of, by method; only of those that warn."""
+    found: dict[str, list[str]] = {}
+    for artifact in available_artifacts(model.name, model.version):
+        default = artifact.variant == method_spec(artifact.method).default_variant
+        id = artifact.method if default else f"{artifact.method}:{artifact.variant}"
+        if id in METHODS and artifact.card["warnings"]:
+            found[id] = list(artifact.card["warnings"])
+    return found
 
 
 def tables_of(name: str) -> list[PublishedTable]:

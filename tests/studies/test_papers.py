@@ -156,6 +156,15 @@ def test_what_is_not_compared_on_all_inputs_is_named(result: TableResult) -> Non
     assert line.text == "LIME: It failed.; Occlusion: not measured."
 
 
+def test_what_a_training_warned_of_stands_below_its_table(result: TableResult) -> None:
+    warned = {"cimi": ["Constant mask.", "No better than random."], "ciem": ["Not in this table."]}
+    told = paper_tables.outcome_lines(TableResult(result.table, "clickbait", {**result.measured, "warnings": warned}))
+    assert [line.text for line in told if line.method.startswith("Training")] == [
+        "Constant mask. No better than random."
+    ]
+    assert not [line for line in paper_tables.outcome_lines(result) if line.method.startswith("Training")]
+
+
 def test_every_method_of_the_tables_is_measured() -> None:
     for paper in read_tables():
         assert {*paper.own, *(method for numbers in paper.sets.values() for method in numbers)} <= set(METHODS)
