@@ -148,15 +148,15 @@ class TestWithASmallModel:
     @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
     def test_nothing_to_explain_is_one_sentence(self, opened: Opened, text: str) -> None:
         page = opened().write(text)
-        assert page.sentences == [EMPTY]
+        assert page.plain("warning") == [EMPTY]
         assert page.text == text
         page.write("good film")
-        assert not page.sentences
+        assert not page.plain("warning")
         assert page.words == ["good", "film"]
 
     def test_the_last_good_explanation_stays_below_the_sentence(self, opened: Opened) -> None:
         page = opened().settle().write("")
-        assert page.sentences == [EMPTY]
+        assert page.plain("warning") == [EMPTY]
         assert "".join(piece for piece, _ in page.sheet["segments"][0]) == FIRST.text
         assert "Below: the last comparison that worked." in [caption.value for caption in page.at.caption]
 
