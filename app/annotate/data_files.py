@@ -26,6 +26,7 @@ from explainers.annotations.formats.tables import read_table
 from explainers.annotations.record_json import answer_json
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets import tables, user_texts
+from explainers.datasets.cells import listed_classes
 from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
@@ -163,7 +164,7 @@ def _notes(items: Sequence[Item], classes: Sequence[str], repeats: int, *, with_
             different = list(dict.fromkeys(name[:40] for name in unknown))
             more = [f"{len(different) - MOST_NAMES} more"] if len(different) > MOST_NAMES else []
             names = ", ".join([*different[:MOST_NAMES], *more])
-            notes.append(what.format(count=counted(len(unknown), "row"), names=names, classes=", ".join(classes)))
+            notes.append(what.format(count=counted(len(unknown), "row"), names=names, classes=listed_classes(classes)))
     if not with_reasons and repeats:
         notes.append(REPEATED.format(count=counted(repeats, "row")))
     return tuple(notes)

@@ -4,9 +4,7 @@ It has the same parts in every state, so that nothing moves when the answer come
 none came in its time, that of the run before is shown, pale, and said to be that.
 """
 
-from collections.abc import Iterator
 from html import escape
-from itertools import groupby
 
 import streamlit as st
 
@@ -31,7 +29,7 @@ TO_COME, STOPPED, INCOMPLETE = "more to come", "stopped before all was done", "n
 NOT_YET = "Not decided within {} s: not all methods had time. Compute the rest"
 EARLIER, OF_OTHER = "Earlier answer", "Answer for {}"
 COMES, LATE = ", until the new one is there", ": {} s were not enough for a new one. Compute the rest"
-LONG, AROUND = 400, 90  # characters: of an input that is cut to what is marked, and of what is left around that
+LONG = 400  # characters of an input that is cut to what is marked
 STYLE = """<style>
 .answer { --tone: #7b8794; border-left: 4px solid var(--tone); border-radius: 0.4rem; padding: 0.6rem 1rem 0.5rem;
   background: color-mix(in srgb, var(--tone) 8%, transparent); box-sizing: border-box; overflow-wrap: anywhere; }
@@ -208,41 +206,10 @@ def _input(run: Run, words: Units, *, decided: bool) -> str:
     parts = []
     for name, pieces in zip(score_sheet.labels(run), texts, strict=False):
         label = f"<small>{escaped(name)}</small>" if name else ""
-        shown = excerpt(pieces, marked) if is_long and marked else pieces
+        shown = score_sheet.excerpt(pieces, marked) if is_long and marked else pieces
         parts.append(f'<div dir="auto">{label}{"".join(_piece(*piece, marked, removed) for piece in shown)}</div>')
     kind = f"answer-input{' long' if is_long else ''}{'' if decided else ' undecided'}"
     return f'<div class="{kind}">{_image(run, marked)}<div class="answer-text">{"".join(parts)}</div></div>'
-
-
-Piece = tuple[str, int]  # characters and the number of their unit
-
-
-def excerpt(pieces: list[Piece], marked: set[int]) -> list[Piece]:
-    """Return the pieces of the `marked` units with `AROUND` characters before and after each, and "…" for the rest; of
-    a text without any the beginning."""
-    runs = [(key, list(run)) for key, run in groupby(pieces, lambda piece: piece[1] in marked)]
-    result: list[Piece] = []
-    for number, (is_marked, run) in enumerate(runs):
-        whole = "".join(text for text, _ in run)
-        if is_marked or len(whole) <= 2 * AROUND:
-            result += run
-            continue
-        first, last = number == 0, number == len(runs) - 1
-        end = 0 if first and not last else whole.rfind(" ", 0, AROUND) + 1 or AROUND
-        begin = len(whole) if last else whole.find(" ", len(whole) - AROUND) + 1 or len(whole) - AROUND
-        result += [*_slice(run, 0, end), (" …" if last else "… " if first else " … ", -1)]
-        result += _slice(run, begin, len(whole))
-    return result
-
-
-def _slice(pieces: list[Piece], begin: int, end: int) -> Iterator[Piece]:
-    """The characters from `begin` to `end` of the pieces together."""
-    at = 0
-    for text, unit in pieces:
-        part = text[max(begin - at, 0) : max(end - at, 0)]
-        at += len(text)
-        if part:
-            yield part, unit
 
 
 def _piece(text: str, unit: int, marked: set[int], removed: set[int]) -> str:

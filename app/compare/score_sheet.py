@@ -2,7 +2,8 @@
 
     time      when it was made: Streamlit may deliver two payloads in the wrong order
     labels    names of the texts; one that stands alone has no name
-    segments  per text a list of [characters, unit number or -1], which together are the text as typed
+    segments  per text a list of [characters, unit number or -1], which together are the text as typed, or
+              of a text of which some sentences are explained, these with what stands around them
     image     None, or the data of `heat_maps.image_data`; patches are units as words are
     evidence  boxes and words from which the correct answer follows, where this is known and switched on
     opacity   of the colours over the image, 0…1
@@ -21,7 +22,8 @@ numbers; an opened one what the method is and how it was computed.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -181,7 +183,7 @@ def age(moment: float) -> str:
 
 
 MOST_UNREAD = 1000  # characters
-AROUND = 60  # characters of long text that belongs to no unit, before and after it
+AROUND = 90  # characters before and after the units of an excerpt
 MOST_IN_MATRIX = 40  # units
 WIDE_LINE, NARROW_LINE = 125, 50  # characters
 MOST_WIDE, MOST_NARROW = 9, 7  # further lines that a row shows of its text; it scrolls
@@ -329,21 +331,46 @@ def segments(run: Run) -> list[list[tuple[str, int]]]:
         end = 0
         for index, unit in enumerate(encoding.units):
             if unit.segment == number:
-                pieces += [(between(text[end : unit.start]), -1)] if end < unit.start else []
+                pieces += [(wording.visible(text[end : unit.start]), -1)] if end < unit.start else []
                 pieces.append((wording.visible(unit.text), index))
                 end = unit.end
-        rest = between(text[end:]) if run.request.settings.opened else unread(text[end:])
-        result.append([*pieces, (rest, -1)])
+        if run.request.settings.opened:  # the rest has been read, and belongs to no unit
+            pieces.append((wording.visible(text[end:]), -1))
+            result.append(excerpt(pieces, set(range(len(encoding.units)))))
+        else:
+            result.append([*pieces, (unread(text[end:]), -1)])
     return result
 
 
-def between(text: str) -> str:
-    """What stands beside units and belongs to none, of long text only its ends: every row repeats it."""
-    if len(text) <= 3 * AROUND:
-        return wording.visible(text)
-    end = text.rfind(" ", 0, AROUND) + 1 or AROUND
-    begin = text.find(" ", len(text) - AROUND) + 1 or len(text) - AROUND
-    return f"{wording.visible(text[:end])}… {wording.visible(text[begin:])}"
+Piece = tuple[str, int]  # characters and the number of their unit
+
+
+def excerpt(pieces: list[Piece], marked: set[int]) -> list[Piece]:
+    """Return the pieces of the `marked` units with `AROUND` characters before and after each, and "…" for the rest; of
+    a text without any the beginning."""
+    runs = [(key, list(run)) for key, run in groupby(pieces, lambda piece: piece[1] in marked)]
+    result: list[Piece] = []
+    for number, (is_marked, run) in enumerate(runs):
+        whole = "".join(text for text, _ in run)
+        if is_marked or len(whole) <= 2 * AROUND:
+            result += run
+            continue
+        first, last = number == 0, number == len(runs) - 1
+        end = 0 if first and not last else whole.rfind(" ", 0, AROUND) + 1 or AROUND
+        begin = len(whole) if last else whole.find(" ", len(whole) - AROUND) + 1 or len(whole) - AROUND
+        result += [*_slice(run, 0, end), (" …" if last else "… " if first else " … ", -1)]
+        result += _slice(run, begin, len(whole))
+    return result
+
+
+def _slice(pieces: list[Piece], begin: int, end: int) -> Iterator[Piece]:
+    """The characters from `begin` to `end` of the pieces together."""
+    at = 0
+    for text, unit in pieces:
+        part = text[max(begin - at, 0) : max(end - at, 0)]
+        at += len(text)
+        if part:
+            yield part, unit
 
 
 def unread(text: str) -> str:

@@ -85,13 +85,13 @@ def test_what_the_model_does_not_have_and_what_is_there_twice_is_said() -> None:
     read = read_items({"t.csv": table}, ("text",), ("negative", "positive"))
     assert len(read.items) == 5
     assert read.notes == (
-        "3 rows with a label that is no class of the model (negative, positive): banana, pear.",
+        "3 rows with a label that is no class of the model (negative (0), positive (1)): banana, pear.",
         "1 row with the text of an earlier one. Each is an item of its own, which other people may get.",
     )
     assert read_items({"t.csv": table}, ("text",)).notes == read.notes[1:]
     reasons = b"premise,hypothesis,reason,class\na,b,because,No\na,b,so,maybe\n"
     read = read_items({"t.csv": reasons}, ("premise", "hypothesis"), ("no", "yes"))
-    assert read.notes == ("1 row with a reason for a class that the model does not have (no, yes): maybe.",)
+    assert read.notes == ("1 row with a reason for a class that the model does not have (no (0), yes (1)): maybe.",)
 
 
 def test_files_without_data_are_refused() -> None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from app.compare import answer_head, score_sheet
-from app.compare.answer_head import AROUND, LONG, excerpt
+from app.compare.answer_head import LONG
 from app.compare.runs import Run, answer_of
+from app.compare.score_sheet import AROUND, excerpt
 from explainers.results.answer import Answer
 
 NEUTRAL = "The film goes on and on. "

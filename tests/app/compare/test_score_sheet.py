@@ -11,7 +11,7 @@ from app.compare.drawing_options import USUAL, DrawingOptions
 from app.compare.engine import Engine
 from app.compare.heat_maps import score_text
 from app.compare.runs import Column, Request, Run, answer_of
-from app.compare.score_sheet import AROUND, age, between, payload, reserved, row_texts
+from app.compare.score_sheet import AROUND, age, payload, reserved, row_texts, segments
 from app.components import ASSETS
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS, method_spec, select
@@ -374,13 +374,15 @@ def test_no_more_place_is_kept_for_a_text_than_a_row_shows_of_it(characters: int
     assert f"--full: 3; --texts: 2; --wide: {wide}; --narrow: {narrow};" in style
 
 
-def test_long_text_between_units_is_cut_between_words() -> None:
-    assert between("and then ") == "and then "
-    text = " ".join(f"word{number}" for number in range(60))
-    shown = between(text)
-    assert len(shown) < 2 * AROUND + 3
-    first, last = shown.split("… ")
-    assert text.startswith(first)
-    assert text.endswith(f" {last}")
-    assert first.endswith(" ")
-    assert between("x" * 500) == f"{'x' * AROUND}… {'x' * AROUND}"
+def test_of_opened_sentences_the_rows_show_what_stands_around_them(ran: Callable[..., Run]) -> None:
+    run = ran(f"{'long' * 100} film. The plot was bad. {'And so on. ' * 40}")
+    assert run.whole is not None
+    settings = replace(run.request.settings, unit="sentence", opened=(1,))
+    run.request = replace(run.request, settings=settings)
+    run.whole = replace(run.whole, encoding=run.whole.encoding.within_sentences([1]), settings=settings)
+    (pieces,) = segments(run)
+    shown = "".join(piece for piece, _ in pieces)
+    assert "".join(piece for piece, unit in pieces if unit != -1) == "Theplotwasbad."
+    assert shown.startswith("… ")
+    assert shown.endswith(" …")
+    assert len(shown) < 2 * AROUND + 60
