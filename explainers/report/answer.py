@@ -330,20 +330,20 @@ def scope_line(comparison: "Comparison") -> str:
 
 
 LONGER = {"example": "A prompt with more examples", "sentence": "The same text by word or a longer one"}
-MORE_SENTENCES = "More sentences"
 
 
 def advice(answer: Answer, comparison: "Comparison") -> str:
     """Return what can be tried where nothing can be told; empty where there is an answer, or one is to come."""
     if answer.status != "open" or answer.undecided:
         return ""
+    opened = comparison.decision.settings.opened
     if answer.refusal and not answer.words:
-        opened = comparison.decision.settings.opened
-        more = MORE_SENTENCES if opened else LONGER.get(comparison.decision.settings.unit, "A longer input")
+        more = "More sentences" if opened else LONGER.get(comparison.decision.settings.unit, "A longer input")
         if len(comparison.decision.encoding.units) < FEWEST_UNITS:
             return f"{more} may be judged." if comparison.results else ""
         return f"{more}, another class or other methods may be judged." if comparison.results else ""
-    return "Another operator, a longer text, or units that act together may show more."
+    longer = "more sentences" if opened else "a longer text"
+    return f"Another operator, {longer}, or units that act together may show more."
 
 
 def quoted(units: Units, comparison: "Comparison", *, brief: bool = False) -> str:

@@ -282,6 +282,15 @@ def test_every_group_has_its_title_and_methods_that_differ_alike_stand_together(
     assert group_title(OPEN, COMPARISON, "lime") == RANDOM
 
 
+def test_of_opened_sentences_more_sentences_may_show_more() -> None:
+    whole = replace(OPEN, provisional=False)
+    assert "a longer text, or" in advice(whole, COMPARISON)
+    opened = comparison()
+    opened.decision.settings = Settings("sentence", opened=(0,))
+    assert "more sentences, or" in advice(whole, opened)
+    assert advice(replace(REFUSED, words=()), opened).startswith("More sentences")
+
+
 def test_what_comes_after_the_end_of_the_test_is_not_tested() -> None:
     early = replace(SUPPORTED, supported=("lime",), differs=(), random=("ivra", "occlusion", "aml"))
     assert group_lines(early, COMPARISON) == [
