@@ -34,7 +34,8 @@ JOIN = "Open this address on a phone, or scan the code. Whoever opens it follows
 KEEP = "The address of this page holds your key. Do not pass it on: whoever has it can present."
 CODE_HELP = "The presenter's page shows the code."
 NO_CODE = f"Type the code of the group first. {CODE_HELP}"
-END_HELP = "You go on alone, and those who follow are told. The address of this page leads back to the group for a day."
+END_HELP = "You go on alone, and those who follow are told. You can lead the group again for a day."
+LEFT_NOW = "You have left the group {}, and those who follow are told."
 HAS_LEFT = "The presenter has left the group. Wait here, or read on alone."
 NOTE_LABEL = "A note for the group"
 PEOPLE = "Group {}: {}"
@@ -183,6 +184,7 @@ def show() -> None:
 
 def _presented(group: Groups, view: GroupView, key: str) -> None:
     group.check_presenter(view.code, key)
+    reading_state().left = None
     if view.left:
         group.come_back(view.code, key)
         view = group.look(view.code)
@@ -229,9 +231,23 @@ def _led(group: Groups, view: GroupView, key: str) -> GroupView:
 
 
 def _end(group: Groups, code: str, key: str) -> None:
-    """Go on alone, and let those who follow know."""
+    """Go on alone, and let those who follow know; `lead_again` undoes it."""
     attempt(partial(group.leave, code, key))
     leave()
+    reading_state().left = (code, key)
+
+
+def lead_again() -> None:
+    """Offer the way back into the group that this page has left."""
+    left = reading_state().left
+    if left is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            plain_text.caption(LEFT_NOW.format(left[0]))
+            st.button("Lead it again", key="lead again", on_click=_lead_again, args=left)
+
+
+def _lead_again(code: str, key: str) -> None:
+    st.query_params.update({GROUP: code, KEY: key, "large": "true"})
 
 
 def _followed(group: Groups, view: GroupView) -> None:

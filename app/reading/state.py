@@ -57,6 +57,7 @@ class ReadingState:
     alone: dict[tuple[str, int], OwnWork] = field(default_factory=dict)  # by story and step
     asked: tuple[str, int] | None = None  # story and step that a button or a key led to, until the group is there
     presented: Presented | None = None
+    left: tuple[str, str] | None = None  # code and key of the group that this page led last
     looked_at: tuple[str, int] | None = None  # story and step of the page whose look at the group began this run
     erased: Erased | None = None
     last_click: object = None

@@ -67,6 +67,7 @@ NOBODY = "Nobody has bet yet."
 REVEAL, SHOWN = "Show the answer", "The presenter shows the answer."
 CHANGE = "You can change your bet until the answer is shown."
 COMPUTING = "The answer is being computed."
+MINE = " <small>(your bet)</small>"
 BET_STYLE = """<style>
 .reading-bets { display: grid; grid-template-columns: minmax(0, max-content) minmax(5rem, 20rem) 3rem; gap: 0.4rem 1rem;
   align-items: center; margin: 0.3rem 0 0.8rem; }
@@ -273,7 +274,7 @@ def counts(bet: story.Bet, chosen: Iterable[int]) -> tuple[int, ...]:
 
 def show_bet(engine: Engine, bet: story.Bet, state: story.LiveExample, audience: Audience) -> None:
     """Draw the bet; before the reveal the run is only started, so that its answer is there when it is asked for."""
-    if not audience.revealed:  # on a phone there is no way back to the step that showed it
+    if not audience.revealed and not is_stored(bet):  # on a phone there is no way back to the step that showed it
         example = story.example_of_state(state)
         for text in filter(None, (example.text, example.pair)):
             plain_text.paragraph(text)
@@ -324,7 +325,8 @@ def _answer(bet: story.Bet, comparison: "Comparison | None", audience: Audience)
     """Draw the choices with the number of bets on each, the right one marked, and the numbers that decided."""
     right, given = right_choices(bet, comparison), audience.bets()
     counted = counts(bet, given.values())
-    st.html(BET_STYLE + _bars([choice.text for choice in bet.choices], counted, right))
+    mine = given.get(audience.me)
+    st.html(BET_STYLE + _bars([choice.text for choice in bet.choices], counted, right, mine))
     numbers = values(bet, comparison)
     shown = (
         [f"{choice.text}: {decimals(value, 3)}" for choice, value in zip(bet.choices, numbers, strict=True)]
@@ -332,7 +334,6 @@ def _answer(bet: story.Bet, comparison: "Comparison | None", audience: Audience)
         else [f"The number that decides is {decimals(numbers[0], 3)}"]
     )
     told = "" if bet.pick == "range" and is_yes_or_no(bet.quantity) else f" {'; '.join(shown)}."
-    mine = given.get(audience.me)
     say = plain_text.info if mine is not None and mine not in right else plain_text.success
     say(bet_outcome(bet, right, mine), told)
     st.markdown(filled(bet.because))
@@ -351,11 +352,12 @@ def _level(bet: story.Bet, right: Sequence[int]) -> str:
     return f"{', '.join(first)} and {last} are level"
 
 
-def _bars(texts: Sequence[str], counted: Sequence[int], right: Sequence[int]) -> str:
-    """Return bars as HTML in which every text is escaped."""
+def _bars(texts: Sequence[str], counted: Sequence[int], right: Sequence[int], mine: int | None) -> str:
+    """Return bars as HTML in which every text is escaped; the choice `mine` is named."""
     most = max(*counted, 1)
     rows = [
-        f'<span class="{"right" if number in right else ""}">{"✓ " if number in right else ""}{escaped(text)}</span>'
+        f'<span class="{"right" if number in right else ""}">{"✓ " if number in right else ""}{escaped(text)}'
+        f"{MINE if number == mine else ''}</span>"
         f'<div class="track"><i style="width: {100 * count / most:.0f}%"></i></div><span>{count}</span>'
         for number, (text, count) in enumerate(zip(texts, counted, strict=True))
     ]

@@ -82,6 +82,7 @@ def _alone(story: Story) -> None:
         st.button(
             "Present to a group", key="present", on_click=group_view.present, args=(story, number), help=PRESENT_HELP
         )
+    group_view.lead_again()
     pace.show(story, number, timer=False, keys=True)
     steps.show(session.engine(), story.steps[number - 1], Alone((story.id, number)))
 

@@ -273,9 +273,10 @@ def test_a_group_bets_and_everybody_is_counted_once(presented: Reading) -> None:
     assert "2 people follow, 2 have bet." in presented.text
     assert "bet 0" not in [button.key for button in presented.at.button]  # who presents does not bet
     presented.press("reveal")
-    for page in (presented, one.run(), other.run()):
+    for page, own in ((presented, 0), (one.run(), 1), (other.run(), 1)):
         rows = next(element.proto.body for element in page.at.get("html") if "reading-bets" in element.proto.body)
         assert re.findall(r"<span>(\d)</span>", rows) == ["0", "0", "2"]
+        assert rows.count("your bet") == own
     assert "bet 0" not in [button.key for button in one.at.button]
 
 
@@ -416,8 +417,27 @@ def test_the_presenter_goes_on_alone(presented: Reading) -> None:
     presented.press("end")
     assert presented.address == {"story": "aml", "step": "4"}
     assert "The presenter has left the group." in follower.run().text
+    assert f"You have left the group {address['group']}" in presented.text
+    presented.press("lead again")
+    assert presented.address == address
+    assert "The presenter has left" not in follower.run().text
+    presented.press("end").press("next")
+    assert "lead again" in [button.key for button in presented.at.button]
     Reading(**address)
     assert "The presenter has left" not in follower.run().text
+
+
+def test_a_bet_on_a_data_set_shows_no_sentence_before_the_answer(unloaded: None) -> None:
+    story = story_of("cimi")
+    assert story is not None
+    number = next(at for at, step in enumerate(story.steps, start=1) if step.bet is not None)
+    step = story.steps[number - 1]
+    assert step.bet is not None
+    assert steps.is_stored(step.bet)
+    assert step.state is not None
+    page = Reading(story="cimi", step=str(number))
+    assert step.bet.question in page.text
+    assert example_of_state(step.state).text not in page.text
 
 
 @pytest.mark.usefixtures("unloaded")
