@@ -20,9 +20,9 @@ from app.annotate import tables as store_tables
 from app.annotate.projects import Project, ProjectSpec
 from app.server.login import Account
 from app.store import Store
-from explainers.annotations.formats import archives, own_records
+from explainers.annotations.formats import archives, items_file, own_records
 from explainers.annotations.formats.items_file import parse_items
-from explainers.annotations.formats.tables import read_table
+from explainers.annotations.formats.tables import NAMED_AS_OURS, Columns, read_table
 from explainers.annotations.record_json import answer_json
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets import tables, user_texts
@@ -112,22 +112,19 @@ def read_items(
     *,
     multimodal: bool = False,
     split: str = "",
+    columns: Columns = NAMED_AS_OURS,
 ) -> ReadItems:
-    """Return the items of the files that a model can read, or that have a reason for people to read.
+    """Return the items of the files that a model can read, or that have a reason for people to read. `columns` are
+    those of the file of data.
 
     Raises `DataUnavailable` if no data can be read.
     """
-    sources = [name for name in files if _suffix(name) not in IMAGES]
-    if len(sources) > 1:
-        raise DataUnavailable(MANY_TABLES.format(count=len(sources), names=", ".join(sources)[:200]))
-    if not sources:
-        raise DataUnavailable(NO_TABLE)
-    name = sources[0]
+    name = data_file(files)
     images = {Path(path).name: content for path, content in files.items() if _suffix(path) in IMAGES}
     if images:
-        given = _with_images(files[name], name, classes, images)
+        given = _with_images(files[name], name, classes, images, columns)
     else:
-        given = parse_items(files[name], name, split, classes)
+        given = parse_items(files[name], name, split, classes, columns)
     items: list[Item] = []
     left_out = list(given.problems(len(given.bad_rows)))
     only_read, with_reasons = "", any(item.reason is not None for item in given.items)
@@ -145,6 +142,25 @@ def read_items(
     notes = _notes(items, classes, repeats, with_reasons=with_reasons)
     several = with_reasons and repeats > 0
     return ReadItems(tuple(items), annotations, (*left_out, *unusable), only_read, several, notes)
+
+
+def data_file(files: Files) -> str:
+    """Return the name of the one file of data; raises `DataUnavailable` if there is none or are several."""
+    sources = [name for name in files if _suffix(name) not in IMAGES]
+    if len(sources) > 1:
+        raise DataUnavailable(MANY_TABLES.format(count=len(sources), names=", ".join(sources)[:200]))
+    if not sources:
+        raise DataUnavailable(NO_TABLE)
+    return sources[0]
+
+
+def free_columns(files: Files) -> tuple[str, ...]:
+    """Return the columns of the file of data among which a person chooses.
+
+    Raises `DataUnavailable` if it cannot be read.
+    """
+    name = data_file(files)
+    return items_file.free_columns(files[name], name)
 
 
 def _repeats(items: Sequence[Item]) -> int:
@@ -197,11 +213,13 @@ def _misfit(example: Example, input_names: Sequence[str], classes: int, *, multi
     return next((sentence for sentence, holds in faults.items() if holds), "")
 
 
-def _with_images(content: bytes, name: str, classes: Sequence[str], images: Files) -> own_records.Imported:
+def _with_images(
+    content: bytes, name: str, classes: Sequence[str], images: Files, columns: Columns
+) -> own_records.Imported:
     """Return the items of a table with the columns text and image, whose files were given beside it."""
     if not tables.is_table(name):
         raise DataUnavailable("Give the names of the images in a table (.csv, .tsv or .parquet), in a column image.")
-    return read_table(content, name, classes, images)
+    return read_table(content, name, classes, images, columns)
 
 
 def sources(model: str, generator_noun: str) -> tuple[str, ...]:

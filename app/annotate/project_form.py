@@ -18,11 +18,13 @@ from app.model_info import ModelInfo, model_box, model_info
 from app.server.login import Account
 from app.session import put, value_of
 from app.store import Store
+from app.train.column_box import column_boxes, warn_of_lost_text
+from explainers.annotations.formats.tables import Columns
 from explainers.annotations.records import Annotation, Item, Task
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, MethodSpec
-from explainers.report.wording import counted
+from explainers.report.wording import counted, one_line
 from explainers.training.artifacts import check_fitted, runnable_narrators
 
 QUESTIONS: dict[Task, str] = {
@@ -51,9 +53,11 @@ TO_RANK = "So many maps are drawn for every item, the same for everybody. More o
 FILES = "Files of your own"
 MEGABYTES = 10
 SENTENCES_SHOWN = 5  # about rows that are left out
+SHOWN = 80  # characters of the first text
+OURS = {"pair": "text_pair"}  # columns that records call otherwise
 FORMATS = (
-    "A table (.csv, .tsv, .parquet) or lines of JSON with a column text, for pairs premise and hypothesis; id and "
-    "label are kept. For reasons to read, also reason and class; who wrote them (writer) is never shown to readers. "
+    "A table (.csv, .tsv, .parquet) or lines of JSON with a column of texts, for pairs two; ids and labels are kept. "
+    "For reasons to read, also reason and class; who wrote them (writer) is never shown to readers. "
     "Also ERASER (.zip, .tar.gz, .tgz or .tar), doccano (.jsonl), Label Studio (.json), and "
     "downloads of this page with all annotations. For images, add their files and a column image with their names."
 )
@@ -252,7 +256,9 @@ def _files(info: ModelInfo) -> data_files.ReadItems:
         files = data_files.by_name([(file.name, file.getvalue()) for file in given])
         parts = _splits(files)
         split = st.selectbox("Part", parts, key="project part") if parts else ""
-        read = _read(files, info.input_names, info.labels, info.multimodal, split or "")
+        columns = _column_boxes(_columns(files), info)
+        warn_of_lost_text(columns.get("text", ""), data_files.data_file(files))
+        read = _read(files, info.input_names, info.labels, info.multimodal, split or "", columns)
     except ExplanationError as error:
         plain_text.error(str(error))
         return data_files.ReadItems()
@@ -260,11 +266,29 @@ def _files(info: ModelInfo) -> data_files.ReadItems:
     return read
 
 
+def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
+    """Draw a box for each column that is needed or can be there; return what was chosen, by our names."""
+    if not present:
+        return {}
+    chosen = column_boxes(annotate_state(), "annotate_", present, info)
+    return {OURS.get(kind, kind): column for kind, column in chosen.items()}
+
+
 @st.cache_data(show_spinner="Reading the files", max_entries=2, scope="session")
 def _read(
-    files: data_files.Files, input_names: tuple[str, ...], classes: tuple[str, ...], multimodal: bool, split: str
+    files: data_files.Files,
+    input_names: tuple[str, ...],
+    classes: tuple[str, ...],
+    multimodal: bool,
+    split: str,
+    columns: Columns,
 ) -> data_files.ReadItems:
-    return data_files.read_items(files, input_names, classes, multimodal=multimodal, split=split)
+    return data_files.read_items(files, input_names, classes, multimodal=multimodal, split=split, columns=columns)
+
+
+@st.cache_data(show_spinner=False, max_entries=2, scope="session")
+def _columns(files: data_files.Files) -> tuple[str, ...]:
+    return data_files.free_columns(files)
 
 
 @st.cache_data(show_spinner=False, max_entries=2, scope="session")
@@ -274,7 +298,8 @@ def _splits(files: data_files.Files) -> tuple[str, ...]:
 
 def _summary(read: data_files.ReadItems) -> None:
     came = f", with {counted(len(read.annotations), 'annotation')}" if read.annotations else ""
-    st.caption(f"{counted(len(read.items), 'item')}{came}.")
+    first = f" The first: “{one_line(read.items[0].example.text, SHOWN)}”" if read.items else ""
+    plain_text.caption(f"{counted(len(read.items), 'item')}{came}.{first}")
     if read.left_out:
         more = len(read.left_out) - SENTENCES_SHOWN
         count = len(read.left_out)

@@ -18,6 +18,19 @@ class AnnotateControls:
     model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
     annotation_project: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     annotation_view: str = field(default=WORK, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    annotate_text_column: str | None = field(
+        default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False)
+    )
+    annotate_pair_column: str | None = field(
+        default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False)
+    )
+    annotate_label_column: str | None = field(
+        default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False)
+    )
+    annotate_id_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    annotate_image_column: str | None = field(
+        default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False)
+    )
     decided_task: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     decided_item: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
 

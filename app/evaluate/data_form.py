@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import PurePath
 
 import pandas as pd
 import streamlit as st
@@ -13,11 +12,10 @@ import streamlit as st
 from app import plain_text
 from app.evaluate.state import EXAMPLES, FILE, SOURCES, evaluate_state
 from app.model_info import ModelInfo
-from app.train.column_box import column_box
+from app.train.column_box import column_boxes, warn_of_lost_text
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
-from explainers.datasets import cells, labelled_rows, tables
-from explainers.datasets.column_names import guessed, guessed_pair
+from explainers.datasets import cells, labelled_rows
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.line_files import is_text_file
@@ -28,7 +26,6 @@ from explainers.report.wording import counted, one_line
 IMAGE_MEGABYTES = 100
 MEGABYTES = 10  # larger tables on the command line
 PREVIEW = 5  # rows
-SENTENCE = 4  # words of a name that is probably a text
 LEFT_OUT = "– left out –"
 MOST_UNKNOWN = 12  # labels without a class; with more it is probably no column of labels
 NO_DATA = "No data yet. Choose a file, or the embedded examples."
@@ -103,7 +100,7 @@ def _from_file(info: ModelInfo) -> SubmittedData:
     if is_text_file(file.name):
         return _parsed(file.name, content, labelled_rows.Columns(), info)
     columns = _column_boxes(present, info)
-    _named_by_a_text(columns, file.name)
+    warn_of_lost_text(columns.text, file.name)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
 
 
@@ -121,7 +118,7 @@ def _from_images(info: ModelInfo) -> SubmittedData:
     try:
         zipped = _zipped(content, file.name)
         columns = _column_boxes(_columns(zipped.content, zipped.name), info)
-        _named_by_a_text(columns, zipped.name)
+        warn_of_lost_text(columns.text, zipped.name)
         classes = _class_boxes(zipped.content, zipped.name, columns, info)
         columns = replace(columns, classes=classes)
         if not columns.image:
@@ -152,20 +149,7 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
 
 
 def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> labelled_rows.Columns:
-    text, pair = guessed_pair(present) if info.pairs else (guessed("text", present), "")
-    guesses = {"text": text, "pair": pair} | {kind: guessed(kind, present) for kind in ("image", "label", "id")}
-    guesses |= {"rationale": guessed("rationale", present)}
-    boxes = [("text", info.input_names[0].capitalize() if info.pairs else "Texts")]
-    boxes += [("pair", info.input_names[1].capitalize())] if info.pairs else []
-    boxes += [("image", "Images")] if info.multimodal else []
-    boxes += [("label", "Labels"), ("id", "Ids")]
-    boxes += [] if info.multimodal else [("rationale", "Marks of people")]
-    chosen: dict[str, str] = {}
-    for cell, (kind, title) in zip(st.columns(len(boxes)), boxes, strict=True):
-        with cell:
-            chosen[kind] = column_box(
-                evaluate_state(), f"{kind}_column", title, present, guesses[kind], optional=kind != "text"
-            )
+    chosen = column_boxes(evaluate_state(), "", present, info, rationale=not info.multimodal)
     if not info.labels and chosen["label"]:
         st.caption("The labels are checked when the model is loaded.")
     return labelled_rows.Columns(
@@ -176,15 +160,6 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> labelled_rows.Co
         rationale=chosen.get("rationale", ""),
         image=chosen.get("image", ""),
     )
-
-
-def _named_by_a_text(columns: labelled_rows.Columns, name: str) -> None:
-    """Warn where the first line of a table without names would be lost unseen."""
-    if PurePath(name).suffix.lower() in tables.DELIMITERS and len(columns.text.split()) >= SENTENCE:
-        plain_text.warning(
-            f"The first line names the columns, so “{one_line(columns.text)}” is not evaluated. If it is one of your "
-            "texts, add a line with names above it."
-        )
 
 
 def _class_boxes(

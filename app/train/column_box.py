@@ -1,14 +1,23 @@
-"""The choice of a column of a person's table, as Evaluate and Train draw it."""
+"""The choice of the columns of a person's table, as Evaluate, Train and Annotate draw it."""
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 import streamlit as st
 
 from app import plain_text
+from app.model_info import ModelInfo
 from app.session import PageState
+from explainers.datasets.column_names import guessed, guessed_pair
+from explainers.datasets.tables import DELIMITERS
+from explainers.report.wording import one_line
 
 NO_COLUMN = "none"
+SENTENCE = 4  # words of a name that is probably a text
+LOST = (
+    "The first line names the columns, so “{}” is not read. If it is one of your texts, add a line with names above it."
+)
 
 
 def column_box(
@@ -20,3 +29,32 @@ def column_box(
     widget = state.widget(name, options=options, listed=options, default=guess or options[0])
     column = st.selectbox(plain_text.label(title, "Texts"), options, **widget)
     return "" if column is None or (optional and column == NO_COLUMN) else str(column)
+
+
+def column_boxes(
+    state: PageState[Any], prefix: str, present: Sequence[str], info: ModelInfo, *, rationale: bool = False
+) -> dict[str, str]:
+    """Draw a box for each kind of column that a model's examples have; return the chosen columns by kind, "" for none.
+
+    The controls of the state are called `prefix`, the kind and "_column". `rationale`: whether one may hold marks.
+    """
+    text, pair = guessed_pair(present) if info.pairs else (guessed("text", present), "")
+    first, second = (name.capitalize() for name in info.input_names) if info.pairs else ("Texts", "")
+    titles = {"text": first, "pair": second, "image": "Images", "label": "Labels", "id": "Ids"}
+    titles |= {"rationale": "Marks of people"} if rationale else {}
+    absent = {"pair": not info.pairs, "image": not info.multimodal}
+    kinds = [kind for kind in titles if not absent.get(kind)]
+    guesses = {"text": text, "pair": pair}
+    chosen: dict[str, str] = {}
+    for cell, kind in zip(st.columns(len(kinds)), kinds, strict=True):
+        with cell:
+            guess = guesses[kind] if kind in guesses else guessed(kind, present)
+            name = f"{prefix}{kind}_column"
+            chosen[kind] = column_box(state, name, titles[kind], present, guess, optional=kind != "text")
+    return chosen
+
+
+def warn_of_lost_text(column: str, file_name: str) -> None:
+    """Warn where the first line of a table without names would be lost unseen; `column` is that of the texts."""
+    if PurePath(file_name).suffix.lower() in DELIMITERS and len(column.split()) >= SENTENCE:
+        plain_text.warning(LOST.format(one_line(column)))

@@ -209,14 +209,17 @@ def parsed_json(text: str) -> Any:
     return value
 
 
-def read_user_table(content: bytes, name: str, choose: Choice, *, lenient: bool = False) -> UserTable:
+def read_user_table(
+    content: bytes, name: str, choose: Choice, *, lenient: bool = False, numbers: bool = False
+) -> UserTable:
     """The chosen columns of a CSV, TSV or Parquet file. Raises `DataUnavailable` if it cannot be read.
 
-    A `lenient` reader accepts columns of whole numbers, and bytes that are not UTF-8 as in `decode_leniently`.
+    With `numbers` columns of whole numbers are accepted; a `lenient` reader accepts them too, and bytes that are not
+    UTF-8 as in `decode_leniently`.
     """
     suffix = Path(name).suffix.lower()
     if suffix == PARQUET:
-        frame = read_parquet(content, name, choose, most_rows=MOST_ROWS, largest=LARGEST, numbers=lenient)
+        frame = read_parquet(content, name, choose, most_rows=MOST_ROWS, largest=LARGEST, numbers=lenient or numbers)
         cells = list(frame.itertuples(index=False, name=None))
         return UserTable(tuple(map(str, frame.columns)), cells, range(1, len(cells) + 1))
     decode = decode_leniently if lenient else decode_text

@@ -171,6 +171,25 @@ def test_rows_that_cannot_be_used_are_named(annotate: Callable[..., Annotate]) -
     assert "1 row is left out:\nRow 3" in page.sentences
 
 
+def test_a_table_with_other_names_is_read_by_the_columns_that_are_chosen(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    page.at.get_by_key("project data").set_value("Files of your own")
+    page.run()
+    page.at.file_uploader[0].set_value(
+        ("films.csv", b"nr,who,comment\n7,Ann,a fine film\n8,Bo,a dull plot\n", "text/csv")
+    )
+    page.run()
+    boxes = {box.label: box for box in page.at.selectbox if box.label in ("Texts", "Labels", "Ids")}
+    assert {label: box.value for label, box in boxes.items()} == {"Texts": "who", "Labels": "none", "Ids": "nr"}
+    assert "2 items. The first: “Ann”" in page.sentences
+    boxes["Texts"].set_value("comment")
+    page.run()
+    page.at.text_input(key="project name").set_value("Films")
+    page.press("create project").press("join")
+    words = [piece for piece, unit in page.item()["segments"][0] if unit >= 0]
+    assert " ".join(words) in ("a fine film", "a dull plot")
+
+
 def test_an_invited_annotator_sees_their_items_and_nothing_else(annotate: Callable[..., Annotate]) -> None:
     owner = annotate().create()
     owner.view("People")
@@ -392,10 +411,10 @@ def test_two_files_of_data_and_a_bad_first_one_are_sentences(annotate: Callable[
     page = annotate()
     page.at.get_by_key("project data").set_value("Files of your own")
     page.run()
-    bad, good = ("bad.csv", b"nothing\n1\n", "text/csv"), ("good.csv", TEXTS, "text/csv")
+    bad, good = ("bad.json", b"{}", "application/json"), ("good.csv", TEXTS, "text/csv")
     for files, sentence in (
-        ([bad], "The table needs a column"),
-        ([bad, good], "A project takes one file of data, and these are 2: bad.csv, good.csv."),
+        ([bad], "A file of Label Studio is a list of tasks"),
+        ([bad, good], "A project takes one file of data, and these are 2: bad.json, good.csv."),
         ([good], "3 items."),
     ):
         page.at.file_uploader[0].set_value(files)

@@ -144,11 +144,11 @@ def test_a_file_that_cannot_be_used_is_a_sentence(evaluate: Evaluate, content: b
 
 def test_a_table_without_names_does_not_lose_its_first_text_unseen(evaluate: Evaluate) -> None:
     evaluate.give(b"the good film was dull\na bad film\n")
-    assert "The first line names the columns, so “the good film was dull” is not evaluated." in evaluate.texts
+    assert "The first line names the columns, so “the good film was dull” is not read." in evaluate.texts
     evaluate.give(b"text\nthe good film was dull\na bad film\n")
-    assert "is not evaluated" not in evaluate.texts
+    assert "is not read" not in evaluate.texts
     evaluate.give(b'{"what the people wrote": "the good film"}\n', "mine.jsonl")  # this is a name
-    assert "is not evaluated" not in evaluate.texts
+    assert "is not read" not in evaluate.texts
 
 
 def test_labels_that_the_model_calls_otherwise_get_a_class(evaluate: Evaluate) -> None:

@@ -27,6 +27,7 @@ from explainers.annotations.formats import archives, own_records, tables
 from explainers.annotations.formats.eraser import eraser_export, read_eraser, read_eraser_folder
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example
+from explainers.datasets.labelled_rows import column_names
 from explainers.datasets.tables import decode_text, is_table, parsed_json
 from explainers.errors import DataUnavailable
 
@@ -76,8 +77,15 @@ def read_items(path: Path, split: str, classes: Sequence[str]) -> own_records.Im
         raise DataUnavailable(f"{path.name} cannot be read: {error.strerror}.") from error
 
 
-def parse_items(content: bytes, name: str, split: str = "", classes: Sequence[str] = ()) -> own_records.Imported:
-    """Parse a file that was uploaded. `split` selects one of an archive with several. Raises `DataUnavailable`."""
+def parse_items(
+    content: bytes,
+    name: str,
+    split: str = "",
+    classes: Sequence[str] = (),
+    columns: tables.Columns = tables.NAMED_AS_OURS,
+) -> own_records.Imported:
+    """Parse a file that was uploaded. `split` selects one of an archive with several, `columns` are those of a table or
+    of lines. Raises `DataUnavailable`."""
     if archives.is_archive(name):
         archive = archives.read_archive(content, name)
         if not split and len(archive.splits) == 1:
@@ -86,23 +94,47 @@ def parse_items(content: bytes, name: str, split: str = "", classes: Sequence[st
             raise DataUnavailable(f"Choose one of the parts of {name}: {', '.join(sorted(archive.splits))[:200]}.")
         return read_eraser(archive.splits[split], archive.documents, classes)
     if is_table(name):
-        return tables.read_table(content, name, classes)
+        return tables.read_table(content, name, classes, columns=columns)
     text = decode_text(content, name)
     if name.lower().endswith(".json"):
         return read_label_studio(text)
     if not name.lower().endswith(".jsonl"):
         raise DataUnavailable(f"{name} cannot be read. Give a file that ends in {READ}.")
-    return _read_lines(text, classes)
+    return _read_lines(text, classes, columns)
 
 
-def _read_lines(text: str, classes: Sequence[str]) -> own_records.Imported:
+def free_columns(content: bytes, name: str) -> tuple[str, ...]:
+    """Return the columns of a table or of lines among which a person chooses; none where the form is fixed, as that of
+    records, of reasons and of other tools. Raises `DataUnavailable` if it is no table."""
+    if not (is_table(name) or name.lower().endswith(".jsonl")):
+        return ()
+    if not is_table(name) and _is_foreign(_first_rows(decode_text(content, name))):
+        return ()
+    names = column_names(content, name)
+    return () if tables.OWN_FORM & set(names) else names
+
+
+def _first_rows(text: str) -> list[record_json.Content]:
+    return [row for row in islice(own_records.json_lines(text), SNIFFED) if isinstance(row, dict)]
+
+
+def _is_foreign(rows: Sequence[record_json.Content]) -> bool:
+    """Return whether lines are our records, ERASER's or doccano's."""
+    return any("item" in row or "evidences" in row or _is_doccano(row) for row in rows)
+
+
+def _is_doccano(row: record_json.Content) -> bool:
+    return "entities" in row or isinstance(row.get("label", row.get("labels")), list)
+
+
+def _read_lines(text: str, classes: Sequence[str], columns: tables.Columns) -> own_records.Imported:
     """Our own lines or doccano's."""
-    rows = [row for row in islice(own_records.json_lines(text), SNIFFED) if isinstance(row, dict)]
+    rows = _first_rows(text)
     if any("evidences" in row for row in rows):
         raise DataUnavailable(NO_DOCUMENTS)
-    if any("entities" in row or isinstance(row.get("label", row.get("labels")), list) for row in rows):
+    if any(map(_is_doccano, rows)):
         return read_doccano(text)
-    return tables.read_jsonl(text, classes)
+    return tables.read_jsonl(text, classes, columns)
 
 
 def doccano_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:

@@ -17,7 +17,9 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from explainers.annotations.formats import own_records
@@ -58,7 +60,10 @@ ANNOTATION_COLUMNS = (
     "answer",
 )
 COLUMNS = (*ITEM_COLUMNS, *ANNOTATION_COLUMNS, "offsets")
+OWN_FORM = frozenset({"annotator", "offsets", "reason", "input"})  # columns of records, and of reasons
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?")
+Columns = Mapping[str, str]  # a person's by ours, "" for none; besides them only marks are read, in `rationale`
+NAMED_AS_OURS: Columns = MappingProxyType({})
 INPUT, PREMISE, HYPOTHESIS, STATEMENT = "input", "PREMISE: ", " HYPOTHESIS: ", " STATEMENT: "
 
 
@@ -102,17 +107,22 @@ def jsonl_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> st
 
 
 def read_table(
-    content: bytes, name: str, classes: Sequence[str] = (), images: Mapping[str, bytes] | None = None
+    content: bytes,
+    name: str,
+    classes: Sequence[str] = (),
+    images: Mapping[str, bytes] | None = None,
+    columns: Columns = NAMED_AS_OURS,
 ) -> own_records.Imported:
     """Read a CSV, TSV or Parquet file. With `images`, files by name, every row names one of them in its column image.
 
     Raises `DataUnavailable` if it is no table, or has no texts or no images.
     """
-    table = read_user_table(content, name, _chosen if images is None else _chosen_with_images)
+    choose = partial(_chosen if images is None else _chosen_with_images, columns)
+    table = read_user_table(content, name, choose, numbers=bool(columns))
     clean = original_cell if not name.lower().endswith(".parquet") else str
-    columns = [_renamed(column) for column in table.columns]
+    named = [_renamed(column, columns) for column in table.columns]
     rows = (
-        row if isinstance(row, DataUnavailable) else dict(zip(columns, map(clean, row), strict=True))
+        row if isinstance(row, DataUnavailable) else dict(zip(named, map(clean, row), strict=True))
         for row in table.rows
     )
 
@@ -123,7 +133,7 @@ def read_table(
     return own_records.read_rows(_numbered(rows, all_rows=images is not None), read)
 
 
-def read_jsonl(content: str, classes: Sequence[str] = ()) -> own_records.Imported:
+def read_jsonl(content: str, classes: Sequence[str] = (), columns: Columns = NAMED_AS_OURS) -> own_records.Imported:
     """Read our own lines, or lines {"text": …, "text_pair": …, "label": …, "rationale": …}."""
 
     def read(row: object) -> own_records.RowContent:
@@ -133,7 +143,7 @@ def read_jsonl(content: str, classes: Sequence[str] = ()) -> own_records.Importe
             return own_records.content_of(
                 (read_item(line["item"]), None if annotation is None else read_annotation(annotation))
             )
-        named = {_renamed(name): value for name, value in line.items()}
+        named = {_renamed(name, columns): value for name, value in line.items()}
         return own_records.content_of((_item(_with_reason(named, classes), classes), None))
 
     return own_records.read_rows(_numbered(own_records.json_lines(content)), read)
@@ -229,9 +239,9 @@ def _cell(value: Any, column: str) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _chosen(names: Sequence[str]) -> Sequence[str]:
-    chosen = [name for name in names if _renamed(name) in (*COLUMNS, INPUT)]
-    if not {"text", INPUT} & set(map(_renamed, chosen)):
+def _chosen(columns: Columns, names: Sequence[str]) -> Sequence[str]:
+    chosen = [name for name in names if _renamed(name, columns) in (*COLUMNS, INPUT)]
+    if not {"text", INPUT} & {_renamed(name, columns) for name in chosen}:
         if not any(names):
             raise DataUnavailable("The table is empty.")
         raise DataUnavailable(
@@ -240,9 +250,9 @@ def _chosen(names: Sequence[str]) -> Sequence[str]:
     return chosen
 
 
-def _chosen_with_images(names: Sequence[str]) -> Sequence[str]:
-    chosen = _chosen(names)
-    if "image" not in chosen:
+def _chosen_with_images(columns: Columns, names: Sequence[str]) -> Sequence[str]:
+    chosen = _chosen(columns, names)
+    if "image" not in {_renamed(name, columns) for name in chosen}:
         raise DataUnavailable("A table of images needs the columns text and image.")
     return chosen
 
@@ -256,8 +266,11 @@ def _encoded(name: str, images: Mapping[str, bytes]) -> str:
     return base64.b64encode(images[last]).decode()
 
 
-def _renamed(column: str) -> str:
-    """Our name of a column that has several."""
+def _renamed(column: str, columns: Columns) -> str:
+    """Our name of a column; "" for one that is not read, where a person has chosen."""
+    if columns:
+        own = {"rationale": "rationale"} | {theirs: ours for ours, theirs in columns.items() if theirs}
+        return own.get(column, "")
     return {pair[place]: ("text", "text_pair")[place] for pair in PAIRS for place in (0, 1)}.get(column, column)
 
 

@@ -3,6 +3,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -17,7 +18,7 @@ from app.annotate.data_files import (
 from app.annotate.projects import MOST_ITEMS, Project, ProjectSpec
 from app.server.login import ANYBODY
 from app.store import Store
-from explainers.annotations.formats import archives
+from explainers.annotations.formats import archives, own_records
 from explainers.annotations.records import GivenReason, Item
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
@@ -92,6 +93,52 @@ def test_what_the_model_does_not_have_and_what_is_there_twice_is_said() -> None:
     reasons = b"premise,hypothesis,reason,class\na,b,because,No\na,b,so,maybe\n"
     read = read_items({"t.csv": reasons}, ("premise", "hypothesis"), ("no", "yes"))
     assert read.notes == ("1 row with a reason for a class that the model does not have (no (0), yes (1)): maybe.",)
+
+
+def test_columns_are_chosen_in_tables_and_lines_that_have_other_names() -> None:
+    table = b"nr,review,sentiment,label,answer\n7,a fine film,positive,x,no\n8,a dull plot,negative,y,no\n"
+    lines = b'{"nr": "7", "review": "a fine film", "sentiment": "positive", "label": "x", "answer": "no"}\n'
+    chosen = {"text": "review", "label": "sentiment", "id": "nr"}
+    for name, content in (("t.csv", table), ("t.jsonl", lines)):
+        assert data_files.free_columns({name: content}) == ("nr", "review", "sentiment", "label", "answer")
+        read = read_items({name: content}, ("text",), ("negative", "positive"), columns=chosen)
+        first = read.items[0]
+        assert (first.id, first.example.text, first.label, first.example.label) == ("7", "a fine film", "positive", 1)
+    unlabelled = read_items({"t.csv": table}, ("text",), columns={**chosen, "label": ""})
+    assert [item.label for item in unlabelled.items] == ["", ""]
+    pairs = b"premise,hypothesis\na,b\n"
+    assert read_items({"t.csv": pairs}, ("text",), columns={"text": "hypothesis"}).items[0] == Item(
+        own_records.text_id("b"), Example("b")
+    )
+
+
+def test_numbers_of_a_parquet_file_can_be_chosen_as_ids() -> None:
+    file = io.BytesIO()
+    pd.DataFrame({"body": ["a fine film"], "number": [7]}).to_parquet(file)
+    content = {"t.parquet": file.getvalue()}
+    assert data_files.free_columns(content) == ("body", "number")
+    assert read_items(content, ("text",), columns={"text": "body", "id": "number"}).items[0].id == "7"
+
+
+def test_a_chosen_column_names_the_image_files() -> None:
+    files = {"t.csv": b"caption,photo\na red dot,red.png\n", "red.png": png()}
+    read = read_items(files, ("text",), multimodal=True, columns={"text": "caption", "image": "photo"})
+    assert read.left_out == ()
+    assert read.items[0].example.image is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("records.csv", b"id,text,annotator,answer\n"),
+        ("reasons.csv", b"text,reason,class\n"),
+        ("own.jsonl", b'{"item": {"id": "a", "text": "b"}, "annotation": null}\n'),
+        ("doccano.jsonl", b'{"text": "a film", "label": [[0, 1, "evidence"]]}\n'),
+        ("studio.json", b"[]"),
+    ],
+)
+def test_no_columns_are_chosen_where_the_form_is_fixed(name: str, content: bytes) -> None:
+    assert data_files.free_columns({name: content}) == ()
 
 
 def test_files_without_data_are_refused() -> None:
