@@ -46,9 +46,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     "app/annotate/project_form.py": (
         "offered",
         "counted(len(items), 'item')",
-        "counted(len(read.items), 'item')",
         "list(offered)",
-        "came",
         "title",
         "TITLES[task]",
         "reason",
