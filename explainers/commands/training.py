@@ -242,8 +242,8 @@ def fitted_card(spec: FitSpec) -> dict[str, Any]:
 
 
 def run_fit(spec: FitSpec, say: Callable[[str], None] | None = None) -> dict[str, Any] | list[dict[str, Any]]:
-    """The card of the weights, or all cards. Wrong settings are reported before the model is loaded. `say` gets a
-    sentence where weights will be replaced, and the warnings of the card."""
+    """The card of the weights, or all cards. Wrong settings are reported before the model is loaded. `say` gets
+    what is learned from, a sentence where weights will be replaced, and the warnings of the card."""
     from explainers.commands.ray_fits import say_warnings
     from explainers.models.catalog import load
 

@@ -9,10 +9,12 @@ M ∈ [0, 1]. With x_e = M⊙v the cause and x_u = (1-M)⊙v the rest:
     L   = L_s + α·L_i + L_p
 
 L_s is lowest at a mask of ones; `sparsity` adds a price for the mean of M, which the paper does not have (0: none).
+Where few texts depend on their words L_s is small, and the price could empty the mask: then the training begins anew
+without it (`fitting_loop`).
 Means are over words only. The method's spec lists the deviations from paper and code.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, cast
 
 import torch
@@ -73,7 +75,8 @@ class Cimi:
         recipe.Weight,
         Field(
             title="Price of the mask",
-            description="Price for the mean of the mask. With 0, the paper's loss, a mask of ones is the optimum.",
+            description="Price for the mean of the mask. With 0, the paper's loss, a mask of ones is the optimum. "
+            "A price that empties the mask is given up.",
         ),
     ] = 0.3
     states: Annotated[
@@ -110,6 +113,9 @@ class Cimi:
     seed: recipe.Seed = 0
     method: ClassVar[str] = specs.CIMI.id
     distribution: ClassVar[bool] = False
+
+    def without_price(self) -> "Cimi | None":
+        return replace(self, sparsity=0.0) if self.sparsity else None
 
     def rate(self, done: float) -> float:
         return 1 - done

@@ -33,6 +33,7 @@ VALIDATION = 200  # texts at most that are held out for validation
 Examples = tuple[Example, ...]
 Result = TypeVar("Result")
 
+LEARNS = "{} learns from {:,} examples and is judged on {:,} others. The log is {}."
 SAMPLED = 200  # texts whose lengths are looked at
 TIMED = 256  # tokens in a timed step on a CPU
 JUDGED = 2  # texts whose metrics are timed
@@ -107,13 +108,16 @@ def make(
     say: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Fits, writes weights and card to `out` or to the store, and returns the card. What starts anew is timed first, to
-    `announce` its seconds. `say` gets a sentence where weights will be replaced."""
+    `announce` its seconds. `say` gets what is learned from and where the log is, and a sentence where weights
+    will be replaced."""
     texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files, spec.columns)
     recipe = recipe_for(spec)
     _check_images(recipe, model, texts)
     note = artifacts.replacement_note(spec, model.name, model.version)
-    if say is not None and note:
-        say(note)
+    if say is not None:
+        say(LEARNS.format(spec.title, len(texts), len(validation), folder / loop.LOG))
+        if note:
+            say(note)
     if announce is not None and not (resume and any(folder.glob(f"**/{loop.CHECKPOINT}"))):
         announce(measured_pace(recipe, model, texts).seconds(recipe, len(texts), len(validation), spec.seeds))
     return fit_to(spec, model, texts, validation, folder, out, resume=resume)
@@ -149,6 +153,7 @@ def fit_to(
         raise RuntimeError("the frozen model has changed during the training")
     entries: dict[str, Any] = {
         "recipe": asdict(training.recipe),  # type: ignore[call-overload]
+        **({"price given up": {"step": training.price_until}} if training.price_until else {}),
         "texts": {"learned from": len(texts), "watched": len(validation)},
         "validation": training.metrics,
         "warnings": list(training.warnings),

@@ -2,6 +2,7 @@
 
 The loop's rounds are parts of an epoch: the texts between two validations. A validation takes the metrics of the scores
 of held-out texts, says whether they beat random orders, and knows the ways in which a learned explanation collapses.
+A mask that its price has emptied begins anew without one, with the steps that are left.
 """
 
 import random
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from explainers.attribution.controls import random_scores
 from explainers.errors import ExplanationError
 from explainers.learned.batches import KeptStates, LearningExample, batch, in_random_order
-from explainers.learned.recipe import Memory, Recipe, Select, trained_parameters
+from explainers.learned.recipe import Memory, Priced, Recipe, Select, trained_parameters
 from explainers.metrics import agreement, bootstrap
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import measured, validated_metrics
@@ -31,7 +32,7 @@ from explainers.training.loop import TrainingLoop
 
 FEWEST_JUDGED = 10  # validation texts, with fewer of which nothing is said of random orders
 VALIDATED = 32  # texts whose scores are computed at once
-FLAT, POSITIONAL, UNIFORM, SAME, SATURATED, WHOLE = 0.02, 0.7, 0.995, 0.02, 0.98, 0.85
+FLAT, POSITIONAL, UNIFORM, SAME, SATURATED, WHOLE, EMPTY = 0.02, 0.7, 0.995, 0.02, 0.98, 0.85, 0.15
 
 
 def explained(
@@ -187,6 +188,7 @@ INCONSISTENT = (
     "Texts that the model represents alike are not explained alike: CONS is {0.mean:.3f} [{0.low:.3f}, {0.high:.3f}]. "
     "Train longer, or choose another rate."
 )
+PRICE_GIVEN_UP = "The price of the mask has emptied it. The training begins anew without the price."
 UNJUDGED = "No epoch could be judged on the validation texts; the last weights were kept."
 
 
@@ -207,9 +209,7 @@ class LearnedTraining:
                 "Give more texts, or choose another value of select."
             )
         self.recipe, self.model, self.texts, self.validation = recipe, model, texts, validation
-        with torch.random.fork_rng():
-            torch.manual_seed(recipe.seed)
-            self.module = recipe.module(model).to(model.device)
+        self.module = self._new_module()
         weights = [weight for weight in self.module.parameters() if weight.requires_grad]
         batches = len(in_random_order(texts, recipe.batch, random.Random(0)))
         steps, self.parts = recipe.epochs * batches, max(1, min(recipe.validations, batches))
@@ -220,8 +220,14 @@ class LearnedTraining:
         self.best: dict[str, Tensor] = {}
         self.best_gain, self.kept_step, self.metrics = -float("inf"), 0, dict[str, float]()
         self.warnings: tuple[str, ...] = ()
+        self.price_until = 0  # the step after which there is no price any more; 0 where it was not given up
         self.random: NDArray[np.float64] | None = None  # what random orders reach on the validation texts
         self.hidden: NDArray[np.float64] | None = None  # their mean hidden states
+
+    def _new_module(self) -> nn.Module:
+        with torch.random.fork_rng():
+            torch.manual_seed(self.recipe.seed)
+            return self.recipe.module(self.model).to(self.model.device)
 
     def losses(self, _order: random.Random) -> Iterator[Mapping[str, Tensor]]:
         epoch, part = divmod(self.loop.epoch, self.parts)
@@ -260,7 +266,18 @@ class LearnedTraining:
             self.metrics, self.warnings = metrics, warnings
             self.best = {name: weight.clone() for name, weight in trained_parameters(self.module).items()}
         epoch = self.loop.epoch / self.parts
+        warnings += self._begun_anew(scores_shape)
         return {"epoch": epoch, "validation": metrics, "shape": asdict(scores_shape), "warnings": warnings}
+
+    def _begun_anew(self, shape: ScoreShape) -> tuple[str, ...]:
+        """Begin anew without the price that has emptied the mask, and say so; nothing where it has not."""
+        unpriced = self.recipe.without_price() if isinstance(self.recipe, Priced) else None
+        if unpriced is None or shape.mean > EMPTY or shape.within > FLAT:
+            return ()
+        self.recipe, self.price_until = unpriced, self.loop.step_number
+        self.module.load_state_dict(self._new_module().state_dict())
+        self.loop.optimiser.state.clear()
+        return (PRICE_GIVEN_UP,)
 
     def _consistency(self, scores: Sequence[tuple[float, ...]]) -> bootstrap.Interval:
         if self.hidden is None:
@@ -280,7 +297,7 @@ class LearnedTraining:
             "best": self.best,
             "metrics": self.metrics,
             "warnings": list(self.warnings),
-            "numbers": [self.best_gain, self.kept_step],
+            "numbers": [self.best_gain, self.kept_step, self.price_until],
             "parts": self.parts,
         }
 
@@ -294,7 +311,9 @@ class LearnedTraining:
         if isinstance(self.module, Memory):
             self.module.restore(state["memory"])
         self.best, self.metrics, self.warnings = state["best"], state["metrics"], tuple(state["warnings"])
-        self.best_gain, self.kept_step = state["numbers"]
+        self.best_gain, self.kept_step, self.price_until = state["numbers"]
+        if self.price_until and isinstance(self.recipe, Priced):
+            self.recipe = self.recipe.without_price() or self.recipe
 
     def finish(self) -> None:
         """Puts the kept weights into the module, rounded as they are stored; the states of the texts are given up."""

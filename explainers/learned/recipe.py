@@ -106,6 +106,14 @@ class Recipe(Protocol):
 
 
 @runtime_checkable
+class Priced(Protocol):
+    """A recipe with a price for the mean of the mask."""
+
+    def without_price(self) -> Recipe | None:
+        """The same recipe without the price; None where it has none."""
+
+
+@runtime_checkable
 class Memory(Protocol):
     """A module with more state than its trained parameters; a checkpoint keeps it."""
 

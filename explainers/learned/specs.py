@@ -141,7 +141,8 @@ CIMI = MethodSpec(
         "Weights were trained in bfloat16, except those named “zero”.",
         "The other text is always another one; in the code it is sometimes the same.",
         "The loss is lowest at a mask that keeps everything. A price for the mean mask is added (`sparsity`, 0.3 "
-        "unless set; 0 is the paper's loss); a training whose mask keeps nearly everything says so.",
+        "unless set; 0 is the paper's loss); a training whose mask keeps nearly everything says so, and one whose mask "
+        "the price empties begins anew without it.",
         "A word's mask is the largest of its tokens'; the code scores tokens.",
     ),
 )

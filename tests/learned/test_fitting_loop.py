@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,37 @@ def test_a_training_is_not_resumed_with_other_validations(
     fit(small("cimi", validations=2), bert, texts, validation, tmp_path)
     with pytest.raises(ExplanationError, match="The training to resume is validated 2 times per epoch, not 1 times"):
         fit(small("cimi", validations=1), bert, texts, validation, tmp_path, resume=True)
+
+
+def test_a_price_that_empties_the_mask_is_given_up_also_after_an_interruption(
+    bert: FrozenModel,
+    texts: list[LearningExample],
+    validation: list[LearningExample],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dear = small("cimi", sparsity=100.0, learning_rate=0.1, epochs=4)
+    whole = fit(dear, bert, texts, validation, tmp_path / "whole")
+    anew = 4 * whole.price_until // whole.loop.steps  # epochs with the price
+    assert 1 <= anew < 4
+    assert whole.recipe == replace(dear, sparsity=0.0)
+    checked = [line for line in lines(tmp_path / "whole") if "validation" in line]
+    said = [module_of_fit.PRICE_GIVEN_UP in line["warnings"] for line in checked]
+    assert said == [epoch == anew for epoch in range(1, 5)]
+    assert checked[anew - 1]["shape"]["mean"] < module_of_fit.EMPTY < checked[anew]["shape"]["mean"]
+
+    with interrupted_after(whole.loop.steps - 1, monkeypatch):
+        fit(dear, bert, texts, validation, tmp_path / "again")
+    again = fit(dear, bert, texts, validation, tmp_path / "again", resume=True)
+    assert (again.price_until, again.recipe) == (whole.price_until, whole.recipe)
+    assert equal(again.best, whole.best)
+
+
+def test_a_price_that_leaves_something_of_the_mask_is_kept(
+    bert: FrozenModel, texts: list[LearningExample], validation: list[LearningExample], tmp_path: Path
+) -> None:
+    training = fit(small("cimi"), bert, texts, validation, tmp_path)
+    assert (training.price_until, training.recipe.sparsity) == (0, 0.3)
 
 
 def test_consistency_needs_validation_texts_to_compare(
