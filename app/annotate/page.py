@@ -39,6 +39,7 @@ FAILED = (
     "these items without them."
 )
 MOST_REASONS = 5
+GUIDELINE_SAVED = "Saved. People see it with their next item; what they confirmed before stays as it is."
 DELETE = "Deletes the project, its items and everything that was confirmed in it."
 LEAVE = "This browser forgets your invitation. Open its link to come back; what you confirmed is kept."
 GONE = "This project was deleted by its owner."
@@ -240,9 +241,9 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
             *([f"Maps to rank: {min(spec.maps_to_rank, len(spec.methods))}"] if "rank" in spec.tasks else []),
             f"People per item: {spec.overlap}",
             f"Blind: {'yes' if spec.blind else 'no'}",
-            f"Guideline: {spec.guideline or 'none'}",
         ]
     )
+    _guideline(store, project)
     failed = projects.failures(store, project.id)
     if failed:
         plain_text.warning(FAILED.format(count=sum(map(len, failed.values())), items=len(failed)))
@@ -253,6 +254,26 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
             st.write(DELETE)
             delete = (projects.remove, store, project.id)
             st.button("Delete it", key=f"delete project {project.id}", on_click=attempt, args=delete)
+
+
+def _guideline(store: Store, project: Project) -> None:
+    """Let the owner change the guideline, as a first round of annotations teaches."""
+    with st.form(f"guideline {project.id}", border=False):
+        text = st.text_area(
+            "Guideline",
+            project.spec.guideline,
+            key=f"guideline of {project.id}",
+            help=project_form.GUIDELINE,
+            height=120,
+        )
+        pressed = st.form_submit_button("Save the guideline", key="save guideline")
+    if pressed:
+        try:
+            projects.change_guideline(store, project, text or "")
+        except ExplanationError as error:
+            plain_text.error(str(error))
+            return
+        st.caption(GUIDELINE_SAVED)
 
 
 def title() -> None:

@@ -210,6 +210,15 @@ def open_results(store: Store, number: int) -> None:
             row.opened = time.time()
 
 
+def change_guideline(store: Store, project: Project, guideline: str) -> None:
+    """Give the project another guideline; raises `ExplanationError` if it is too long."""
+    spec = replace(project.spec, guideline=guideline)
+    with store.begin() as session:
+        row = locked(session, project.id)
+        if row is not None:
+            row.guideline = spec.guideline
+
+
 def remove(store: Store, number: int) -> None:
     """Delete the project with everything that was confirmed in it."""
     with store.begin() as session:

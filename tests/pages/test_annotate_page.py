@@ -162,6 +162,20 @@ def test_a_project_without_data_or_name_is_refused_with_a_sentence(annotate: Cal
     assert projects.projects(session.annotation_store(), ANYBODY) == []
 
 
+def test_an_owner_changes_the_guideline(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().view("Settings")
+    box = page.at.text_area(key=f"guideline of {only_project().id}")
+    box.set_value("x" * 20_001)
+    assert "A guideline has at most 20,000 characters; this one has 20,001." in page.press("save guideline").sentences
+    assert only_project().spec.guideline == ""
+    box = page.at.text_area(key=f"guideline of {only_project().id}")
+    box.set_value("Mark what *decides*.")
+    assert "People see it with their next item" in page.press("save guideline").sentences
+    assert only_project().spec.guideline == "Mark what *decides*."
+    page.view("Annotate").press("join").item()
+    assert "Mark what *decides*." in page.sentences
+
+
 def test_rows_that_cannot_be_used_are_named(annotate: Callable[..., Annotate]) -> None:
     page = annotate()
     page.at.get_by_key("project data").set_value("Files of your own")
