@@ -15,6 +15,7 @@ from explainers.methods.registry import METHODS, MethodSpec, select, using_weigh
 from explainers.models import catalog, tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
+from explainers.models.precision import checked_precision
 from explainers.results.decision import EVALUATED_SAMPLING, SETTLED_BY, Settings
 from explainers.results.manifest import libraries
 from explainers.training.artifacts import available_artifacts, check_fitted
@@ -83,6 +84,7 @@ def explained_set(
     explanations: Path | None = None,
     *,
     costly: bool = False,
+    precision: str = "float32",
 ) -> ExplainedSet:
     """Return the model, the inputs, the methods, and how they explain: with the explanations of a folder, or anew.
 
@@ -90,7 +92,7 @@ def explained_set(
 
     Raises `ExplanationError` for what cannot be explained.
     """
-    frozen = catalog.load(model, device=device)
+    frozen = catalog.load(model, device=device, precision=checked_precision(precision))
     check_erasures((settings.erasure,), frozen.erasures)
     specs = select(ids) if ids else tuple(spec for spec in evaluated_methods(frozen) if costly or spec.repeatable)
     check_fitted(frozen.name, frozen.version, specs)
@@ -98,6 +100,7 @@ def explained_set(
     words = [f"python -m explainers study {command} --model {frozen.name} --split {split} --n {n}"]
     words += [f"--methods {','.join(ids)}"] if ids else []
     words += changed_options(settings)
+    words += ["--precision", frozen.precision] if frozen.precision != "float32" else []
     words += ["--explanations DIR"] if explanations is not None else []
     record = {
         "model": {"name": frozen.name, "version": frozen.version},

@@ -32,7 +32,7 @@ from explainers.training.loop import TrainingLoop
 
 FEWEST_JUDGED = 10  # validation texts, with fewer of which nothing is said of random orders
 VALIDATED = 32  # texts whose scores are computed at once
-FLAT, POSITIONAL, UNIFORM, SAME, SATURATED, WHOLE, EMPTY = 0.02, 0.7, 0.995, 0.02, 0.98, 0.85, 0.15
+FLAT, POSITIONAL, UNIFORM, SAME, SATURATED, WHOLE, EMPTY = 0.02, 0.7, 0.995, 0.02, 0.98, 0.85, 0.25
 
 
 def explained(

@@ -31,6 +31,7 @@ def explain_set_command(
         Path, typer.Option(help="Folder of the explanations, which is --explanations of the other commands.")
     ] = Path("runs/explanations"),
     device: options.DeviceName = "auto",
+    precision: options.PrecisionName = "float32",
     yes: options.Yes = False,
 ) -> None:
     """Explain a data set once, for evaluation, consistency, simulatability and published-metrics, which measure it."""
@@ -40,7 +41,9 @@ def explain_set_command(
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = options.given_ids(methods)
-        explained = explained_set("explain-set", model, data, split, n, ids, settings, device, out, costly=True)
+        explained = explained_set(
+            "explain-set", model, data, split, n, ids, settings, device, out, costly=True, precision=precision
+        )
         with saying_how_many_are_new(out, typer.echo):
             reasons = explain_set(
                 explained.model, explained.inputs, explained.specs, settings, explained.explain, options.show_progress
@@ -64,6 +67,7 @@ def consistency_command(
     explanations: options.ExplanationFolder = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/consistency"),
     device: options.DeviceName = "auto",
+    precision: options.PrecisionName = "float32",
     yes: options.Yes = False,
     json_: options.AsJson = False,
 ) -> None:
@@ -76,7 +80,9 @@ def consistency_command(
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = options.given_ids(methods)
-        explained = explained_set("consistency", model, data, split, n, ids, settings, device, explanations)
+        explained = explained_set(
+            "consistency", model, data, split, n, ids, settings, device, explanations, precision=precision
+        )
         with saying_how_many_are_new(explanations, options.show_progress):
             rows = consistency_rows(
                 explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
@@ -103,6 +109,7 @@ def simulatability_command(
     explanations: options.ExplanationFolder = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/simulatability"),
     device: options.DeviceName = "auto",
+    precision: options.PrecisionName = "float32",
     yes: options.Yes = False,
     json_: options.AsJson = False,
 ) -> None:
@@ -117,7 +124,9 @@ def simulatability_command(
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = options.given_ids(methods)
         command = f"simulatability --shown {shown} --students {students}"
-        explained = explained_set(command, model, data, split, n, ids, settings, device, explanations)
+        explained = explained_set(
+            command, model, data, split, n, ids, settings, device, explanations, precision=precision
+        )
         with saying_how_many_are_new(explanations, options.show_progress):
             rows = simulatability_rows(
                 explained.model,
@@ -150,6 +159,7 @@ def published_metrics_command(
     explanations: options.ExplanationFolder = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/published_metrics"),
     device: options.DeviceName = "auto",
+    precision: options.PrecisionName = "float32",
     yes: options.Yes = False,
     json_: options.AsJson = False,
 ) -> None:
@@ -161,7 +171,9 @@ def published_metrics_command(
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = options.given_ids(methods)
-        explained = explained_set("published-metrics", model, data, split, n, ids, settings, device, explanations)
+        explained = explained_set(
+            "published-metrics", model, data, split, n, ids, settings, device, explanations, precision=precision
+        )
         with saying_how_many_are_new(explanations, options.show_progress):
             rows = published_rows(
                 explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
