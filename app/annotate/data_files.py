@@ -218,7 +218,7 @@ def _with_images(
 ) -> own_records.Imported:
     """Return the items of a table with the columns text and image, whose files were given beside it."""
     if not tables.is_table(name):
-        raise DataUnavailable("Give the names of the images in a table (.csv, .tsv or .parquet), in a column image.")
+        raise DataUnavailable("Give the names of the images in a table (.csv, .tsv or .parquet), in a column.")
     return read_table(content, name, classes, images, columns)
 
 

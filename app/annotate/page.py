@@ -6,6 +6,7 @@ them its people: the invitations, and how far everybody is.
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -19,6 +20,7 @@ from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, annotate_state
 from app.annotate.tables import method_name
 from app.database.connections import StoreUnavailable
 from app.server import edge, login
+from app.session import value_of
 from app.store import Store
 from explainers.errors import ExplanationError
 from explainers.report.wording import counted
@@ -42,7 +44,6 @@ MOST_REASONS = 5
 GUIDELINE_SAVED = "Saved. People see it with their next item; what they confirmed before stays as it is."
 DELETE = "Deletes the project, its items and everything that was confirmed in it."
 LEAVE = "This browser forgets your invitation. Open its link to come back; what you confirmed is kept."
-GONE = "This project was deleted by its owner."
 
 
 def people_view(store: Store, project: Project) -> None:
@@ -257,22 +258,23 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
 
 
 def _guideline(store: Store, project: Project) -> None:
-    """Let the owner change the guideline, as a first round of annotations teaches."""
+    """Let the owner change the guideline, as a first round of annotations teaches; that of another owner is seen before
+    it is replaced."""
+    seen, stored, key = annotate_state().guidelines, project.spec.guideline, f"guideline of {project.id}"
+    before = seen[project.id] = stored if value_of(key) is None else seen.get(project.id, stored)
+    if before != stored:
+        plain_text.paragraph(plain_text.Bold("Guideline of another owner: "), stored or "none")
     with st.form(f"guideline {project.id}", border=False):
-        text = st.text_area(
-            "Guideline",
-            project.spec.guideline,
-            key=f"guideline of {project.id}",
-            help=project_form.GUIDELINE,
-            height=120,
-        )
+        text = st.text_area("Guideline", stored, key=key, help=project_form.GUIDELINE, height=120)
         pressed = st.form_submit_button("Save the guideline", key="save guideline")
     if pressed:
+        seen[project.id] = stored
         try:
-            projects.change_guideline(store, project, text or "")
+            projects.change_guideline(store, replace(project, spec=replace(project.spec, guideline=before)), text or "")
         except ExplanationError as error:
             plain_text.error(str(error))
             return
+        seen[project.id] = text or ""
         st.caption(GUIDELINE_SAVED)
 
 
@@ -306,7 +308,7 @@ def _guest_page(visitor: AnnotateVisitor) -> None:
     store, guest = session.annotation_store(), visitor.guest
     project = projects.project(store, guest.project) if guest is not None else None
     if guest is None or project is None:
-        plain_text.error(GONE)
+        plain_text.error(projects.GONE)
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         plain_text.caption(f"{project.spec.name}, as {guest.name}")

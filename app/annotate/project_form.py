@@ -59,7 +59,7 @@ FORMATS = (
     "A table (.csv, .tsv, .parquet) or lines of JSON with a column of texts, for pairs two; ids and labels are kept. "
     "For reasons to read, also reason and class; who wrote them (writer) is never shown to readers. "
     "Also ERASER (.zip, .tar.gz, .tgz or .tar), doccano (.jsonl), Label Studio (.json), and "
-    "downloads of this page with all annotations. For images, add their files and a column image with their names."
+    "downloads of this page with all annotations. For images, add their files and a column with their names."
 )
 BLIND = "Methods appear as letters, shuffled for every person and item, until you open the results."
 OVERLAP = "How many people annotate each item. Agreement needs two or more."
@@ -256,8 +256,9 @@ def _files(info: ModelInfo) -> data_files.ReadItems:
         files = data_files.by_name([(file.name, file.getvalue()) for file in given])
         parts = _splits(files)
         split = st.selectbox("Part", parts, key="project part") if parts else ""
-        columns = _column_boxes(_columns(files), info)
-        warn_of_lost_text(columns.get("text", ""), data_files.data_file(files))
+        present = _columns(files)
+        columns = _column_boxes(present, info)
+        warn_of_lost_text(columns.get("text", ""), data_files.data_file(files), present, info)
         read = _read(files, info.input_names, info.labels, info.multimodal, split or "", columns)
     except ExplanationError as error:
         plain_text.error(str(error))

@@ -52,6 +52,9 @@ TITLES: dict[Task, str] = {
     "inspect": "Check a suggestion",
     "correct": "Correct a sentence",
 }
+CHANGED_MODEL = "The model has changed since the other methods explained this item."
+GONE = "This project was deleted by its owner."
+CHANGED_GUIDELINE = "Another owner has changed the guideline meanwhile. Press again to replace theirs, shown above."
 assert set(ORDER) == set(TASKS)
 
 
@@ -211,12 +214,13 @@ def open_results(store: Store, number: int) -> None:
 
 
 def change_guideline(store: Store, project: Project, guideline: str) -> None:
-    """Give the project another guideline; raises `ExplanationError` if it is too long."""
+    """Raise `ExplanationError` if it is too long, and if it is no longer the one of `project`."""
     spec = replace(project.spec, guideline=guideline)
     with store.begin() as session:
         row = locked(session, project.id)
-        if row is not None:
-            row.guideline = spec.guideline
+        if row is None or row.guideline != project.spec.guideline:
+            raise ExplanationError(CHANGED_GUIDELINE if row is not None else GONE)
+        row.guideline = spec.guideline
 
 
 def remove(store: Store, number: int) -> None:
@@ -274,9 +278,6 @@ def _unique_names(items: Sequence[Item]) -> list[str]:
         taken.add(name)
         names.append(name)
     return names
-
-
-CHANGED_MODEL = "The model has changed since the other methods explained this item."
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def _from_file(info: ModelInfo) -> SubmittedData:
     if is_text_file(file.name):
         return _parsed(file.name, content, labelled_rows.Columns(), info)
     columns = _column_boxes(present, info)
-    warn_of_lost_text(columns.text, file.name)
+    warn_of_lost_text(columns.text, file.name, present, info)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
 
 

@@ -34,7 +34,7 @@ JOIN = "Open this address on a phone, or scan the code. Whoever opens it follows
 KEEP = "The address of this page holds your key. Do not pass it on: whoever has it can present."
 CODE_HELP = "The presenter's page shows the code."
 NO_CODE = f"Type the code of the group first. {CODE_HELP}"
-END_HELP = "You go on alone, and those who follow are told. You can lead the group again for a day."
+END_HELP = "You go on alone, and those who follow are told. A button leads back as long as this page stays open."
 LEFT_NOW = "You have left the group {}, and those who follow are told."
 HAS_LEFT = "The presenter has left the group. Wait here, or read on alone."
 NOTE_LABEL = "A note for the group"
@@ -177,6 +177,7 @@ def show() -> None:
         else:
             _followed(groups(), view)
     except ExplanationError as error:
+        reading_state().left = None
         plain_text.error(str(error))
         join_form(code)
         st.button("Read alone", key="read alone", on_click=leave)
@@ -232,9 +233,13 @@ def _led(group: Groups, view: GroupView, key: str) -> GroupView:
 
 def _end(group: Groups, code: str, key: str) -> None:
     """Go on alone, and let those who follow know; `lead_again` undoes it."""
-    attempt(partial(group.leave, code, key))
+
+    def end() -> None:
+        group.leave(code, key)
+        reading_state().left = (code, key)
+
+    attempt(end)
     leave()
-    reading_state().left = (code, key)
 
 
 def lead_again() -> None:

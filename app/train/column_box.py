@@ -9,12 +9,13 @@ import streamlit as st
 from app import plain_text
 from app.model_info import ModelInfo
 from app.session import PageState
-from explainers.datasets.column_names import guessed, guessed_pair
+from explainers.datasets.column_names import guessed, guessed_pair, usual_pair
 from explainers.datasets.tables import DELIMITERS
 from explainers.report.wording import one_line
 
 NO_COLUMN = "none"
 SENTENCE = 4  # words of a name that is probably a text
+PAIR_UNREAD = "This table has pairs, and the model reads one text: “{}” is read, “{}” is not."
 LOST = (
     "The first line names the columns, so “{}” is not read. If it is one of your texts, add a line with names above it."
 )
@@ -23,8 +24,9 @@ LOST = (
 def column_box(
     state: PageState[Any], name: str, title: str, present: Sequence[str], guess: str, *, optional: bool
 ) -> str:
-    """Draw the choice among the columns that are present, with `guess` before anybody has chosen; return it, "" for
+    """Draw the choice among the columns that have names, with `guess` before anybody has chosen; return it, "" for
     none, which only an optional one may be."""
+    present = [column for column in present if column.strip()]
     options = (NO_COLUMN, *present) if optional else tuple(present)
     widget = state.widget(name, options=options, listed=options, default=guess or options[0])
     column = st.selectbox(plain_text.label(title, "Texts"), options, **widget)
@@ -54,7 +56,11 @@ def column_boxes(
     return chosen
 
 
-def warn_of_lost_text(column: str, file_name: str) -> None:
-    """Warn where the first line of a table without names would be lost unseen; `column` is that of the texts."""
+def warn_of_lost_text(column: str, file_name: str, present: Sequence[str] = (), info: ModelInfo | None = None) -> None:
+    """Warn where the first line of a table without names would be lost unseen, or the second text of pairs; `column` is
+    that of the texts."""
+    pair = usual_pair(present) if info is not None and len(info.input_names) == 1 else None
+    if pair is not None and column in pair:
+        plain_text.warning(PAIR_UNREAD.format(column, *(name for name in pair if name != column)))
     if PurePath(file_name).suffix.lower() in DELIMITERS and len(column.split()) >= SENTENCE:
         plain_text.warning(LOST.format(one_line(column)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # usual names of both texts
 NAMES = {  # in lower case, the likeliest first
-    "text": ("text", "sentence", "review", "premise", "sentence1", "content"),
+    "text": ("text", "sentence", "review", "premise", "sentence1", "content", "input"),
     "pair": ("pair", "text_pair", "hypothesis", "sentence2"),
     "label": ("label", "class", "target", "sentiment", "gold_label"),
     "id": ("id", "key", "idx", "guid", "no", "nr", "number", "index"),
@@ -16,6 +16,7 @@ NAMES = {  # in lower case, the likeliest first
 def guessed(kind: str, columns: Sequence[str]) -> str:
     """Return the column that probably holds what `NAMES` knows, else ""; for texts then the first column, if possible
     one that is not called as one of another kind."""
+    columns = [column for column in columns if column.strip()]
     by_name = {column.strip().casefold(): column for column in reversed(columns)}
     named = next((by_name[name] for name in NAMES[kind] if name in by_name), "")
     if named or kind != "text":
@@ -25,9 +26,14 @@ def guessed(kind: str, columns: Sequence[str]) -> str:
     return next(unnamed, columns[0] if columns else "")
 
 
+def usual_pair(columns: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns of pairs with usual names; None without them."""
+    return next((pair for pair in PAIRS if set(pair) <= set(columns)), None)
+
+
 def guessed_pair(columns: Sequence[str]) -> tuple[str, str]:
     """Return the columns that probably hold the two texts of pairs, "" for one that cannot be told."""
-    usual = next((pair for pair in PAIRS if set(pair) <= set(columns)), None)
+    usual = usual_pair(columns)
     if usual is not None:
         return usual
     second = guessed("pair", columns)

@@ -1,6 +1,7 @@
 """Which inputs, methods and explanations a measurement of a data set has, and the head of its record."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,13 @@ class ExplainedSet:
     settings: Settings
     record: dict[str, Any]  # which model, data and settings these are, and the command
     explain: Explain
+
+    def precisions(self) -> dict[str, dict[str, int]]:
+        """Return how many inputs are answered in which precision, as an entry of the results; nothing for float32."""
+        if self.model.precision == "float32":
+            return {}
+        used = [self.model.used_precision(self.model.encode(example, self.settings.unit)) for example in self.inputs]
+        return {"precisions": dict(sorted(Counter(one.precision for one in used).items()))}
 
 
 def explained_set(

@@ -115,7 +115,8 @@ def make(
     _check_images(recipe, model, texts)
     note = artifacts.replacement_note(spec, model.name, model.version)
     if say is not None:
-        say(LEARNS.format(spec.title, len(texts), len(validation), folder / loop.LOG))
+        log = folder / "seed-*" / loop.LOG if spec.seeds > 1 else folder / loop.LOG
+        say(LEARNS.format(spec.title, len(texts), len(validation), log))
         if note:
             say(note)
     if announce is not None and not (resume and any(folder.glob(f"**/{loop.CHECKPOINT}"))):
@@ -153,7 +154,6 @@ def fit_to(
         raise RuntimeError("the frozen model has changed during the training")
     entries: dict[str, Any] = {
         "recipe": asdict(training.recipe),  # type: ignore[call-overload]
-        **({"price given up": {"step": training.price_until}} if training.price_until else {}),
         "texts": {"learned from": len(texts), "watched": len(validation)},
         "validation": training.metrics,
         "warnings": list(training.warnings),

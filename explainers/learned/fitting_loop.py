@@ -2,7 +2,7 @@
 
 The loop's rounds are parts of an epoch: the texts between two validations. A validation takes the metrics of the scores
 of held-out texts, says whether they beat random orders, and knows the ways in which a learned explanation collapses.
-A mask that its price has emptied begins anew without one, with the steps that are left.
+A training whose mask its price has emptied in the first half begins anew without it, with the steps that are left.
 """
 
 import random
@@ -188,7 +188,7 @@ INCONSISTENT = (
     "Texts that the model represents alike are not explained alike: CONS is {0.mean:.3f} [{0.low:.3f}, {0.high:.3f}]. "
     "Train longer, or choose another rate."
 )
-PRICE_GIVEN_UP = "The price of the mask has emptied it. The training begins anew without the price."
+PRICE_GIVEN_UP = "After {} steps its price had emptied the mask, so that the training began anew without the price."
 UNJUDGED = "No epoch could be judged on the validation texts; the last weights were kept."
 
 
@@ -270,14 +270,20 @@ class LearnedTraining:
         return {"epoch": epoch, "validation": metrics, "shape": asdict(scores_shape), "warnings": warnings}
 
     def _begun_anew(self, shape: ScoreShape) -> tuple[str, ...]:
-        """Begin anew without the price that has emptied the mask, and say so; nothing where it has not."""
+        """Begin anew without the price that has emptied the mask, and say so; nothing where it has not, or too late."""
         unpriced = self.recipe.without_price() if isinstance(self.recipe, Priced) else None
-        if unpriced is None or shape.mean > EMPTY or shape.within > FLAT:
+        empty = shape.mean <= EMPTY and shape.within <= FLAT
+        if unpriced is None or not empty or 2 * self.loop.step_number > self.loop.steps:
             return ()
         self.recipe, self.price_until = unpriced, self.loop.step_number
         self.module.load_state_dict(self._new_module().state_dict())
         self.loop.optimiser.state.clear()
-        return (PRICE_GIVEN_UP,)
+        self.best, self.best_gain, self.kept_step = {}, -float("inf"), 0
+        self.metrics, self.warnings = {}, ()
+        return self._price_warning()
+
+    def _price_warning(self) -> tuple[str, ...]:
+        return (PRICE_GIVEN_UP.format(self.price_until),) if self.price_until else ()
 
     def _consistency(self, scores: Sequence[tuple[float, ...]]) -> bootstrap.Interval:
         if self.hidden is None:
@@ -311,7 +317,8 @@ class LearnedTraining:
         if isinstance(self.module, Memory):
             self.module.restore(state["memory"])
         self.best, self.metrics, self.warnings = state["best"], state["metrics"], tuple(state["warnings"])
-        self.best_gain, self.kept_step, self.price_until = state["numbers"]
+        self.best_gain, self.kept_step, *others = state["numbers"]
+        self.price_until = int(others[0]) if others else 0  # a checkpoint of an earlier version has no such number
         if self.price_until and isinstance(self.recipe, Priced):
             self.recipe = self.recipe.without_price() or self.recipe
 
@@ -320,6 +327,7 @@ class LearnedTraining:
         self.states = None
         if self.recipe.select != "last" and not self.best:
             self.warnings += (UNJUDGED,)
+        self.warnings += self._price_warning()
         if self.recipe.select == "last" or not self.best:
             self.best = trained_parameters(self.module)
         self.best = {name: weight.half() for name, weight in self.best.items()}

@@ -218,7 +218,9 @@ def test_the_commands_share_a_folder(tmp_path: Path, hub_folder: Path, monkeypat
     assert (result.exit_code, result.stdout.strip()) == (0, f"80 explanations in {folder}, of which 40 are new.")
     result = runner.invoke(app, ["study", "consistency", *common, "--explanations", folder, *rounded[:2], "--json"])
     assert "of which 0 are new" in result.stderr
-    assert "--precision bfloat16" in json.loads(result.stdout)["command"]
+    content = json.loads(result.stdout)
+    assert "--precision bfloat16" in content["command"]
+    assert sum(content["precisions"].values()) == 20
 
 
 def test_a_pool_of_answers_does_not_change_what_is_stored(bert: FrozenModel, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from explainers.training.loop import CHECKPOINT, LOG, TrainingLoop
 
 WORDS = ("good", "bad", "film", "the", "was", "not", "dull", "plot", "very", "unwatchable")
 RATES = {"aml": 1e-2, "cimi": 1e-2}  # higher than on real models, because there are only a few steps
+UNPRICED = {"cimi": {"sparsity": 0.0}}  # at this rate a price empties the mask, and the training would begin anew
 
 every_recipe = pytest.mark.parametrize("method", RECIPES)
 
@@ -89,7 +90,7 @@ def interrupted_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 def test_the_loss_falls(
     bert: FrozenModel, texts: list[LearningExample], validation: list[LearningExample], tmp_path: Path, method: str
 ) -> None:
-    recipe = small(method, epochs=6, select="last")
+    recipe = small(method, epochs=6, select="last", **UNPRICED.get(method, {}))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         before = recipe.module(bert).eval()
@@ -189,8 +190,11 @@ def test_a_price_that_empties_the_mask_is_given_up_also_after_an_interruption(
     assert 1 <= anew < 4
     assert whole.recipe == replace(dear, sparsity=0.0)
     checked = [line for line in lines(tmp_path / "whole") if "validation" in line]
-    said = [module_of_fit.PRICE_GIVEN_UP in line["warnings"] for line in checked]
+    sentence = module_of_fit.PRICE_GIVEN_UP.format(whole.price_until)
+    said = [sentence in line["warnings"] for line in checked]
     assert said == [epoch == anew for epoch in range(1, 5)]
+    assert sentence in whole.warnings
+    assert whole.kept_step > whole.price_until
     assert checked[anew - 1]["shape"]["mean"] < module_of_fit.EMPTY < checked[anew]["shape"]["mean"]
 
     with interrupted_after(whole.loop.steps - 1, monkeypatch):
@@ -198,6 +202,34 @@ def test_a_price_that_empties_the_mask_is_given_up_also_after_an_interruption(
     again = fit(dear, bert, texts, validation, tmp_path / "again", resume=True)
     assert (again.price_until, again.recipe) == (whole.price_until, whole.recipe)
     assert equal(again.best, whole.best)
+
+
+@pytest.mark.parametrize("select", ["difference", "last"])
+def test_a_price_stays_where_too_few_steps_are_left_to_begin_anew(
+    bert: FrozenModel, texts: list[LearningExample], validation: list[LearningExample], tmp_path: Path, select: Select
+) -> None:
+    dear = small("cimi", sparsity=100.0, learning_rate=0.1, epochs=1, select=select)
+    training = fit(dear, bert, texts, validation, tmp_path)
+    assert (training.price_until, training.recipe) == (0, dear)
+    assert training.warnings[0].startswith("Constant mask")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(dear.seed)
+        fresh = trained_parameters(dear.module(bert).half())
+    assert not equal(training.best, fresh)
+
+
+def test_a_checkpoint_of_an_earlier_version_is_resumed(
+    bert: FrozenModel,
+    texts: list[LearningExample],
+    validation: list[LearningExample],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with interrupted_after(5, monkeypatch):
+        fit(small("aml"), bert, texts, validation, tmp_path)
+    kept = torch.load(tmp_path / CHECKPOINT, weights_only=True)
+    torch.save({**kept, "numbers": kept["numbers"][:-1]}, tmp_path / CHECKPOINT)
+    assert fit(small("aml"), bert, texts, validation, tmp_path, resume=True).price_until == 0
 
 
 def test_a_price_that_leaves_something_of_the_mask_is_kept(
@@ -351,7 +383,7 @@ def test_the_epoch_that_is_best_at_the_selected_figure_is_kept(
     monkeypatch.setattr(module_of_fit, "per_text", measured)
     monkeypatch.setattr(module_of_fit, "random_values", lambda *_args: np.zeros((len(validation), 2)))
     monkeypatch.setattr(TrainingLoop, "save", saved)
-    result = fit(small("cimi", epochs=3, select=select), bert, texts, validation, tmp_path)
+    result = fit(small("cimi", epochs=3, select=select, **UNPRICED["cimi"]), bert, texts, validation, tmp_path)
     assert result.metrics == pytest.approx(figures[kept])
     assert equal(result.best, {name: weight.half() for name, weight in after[kept].items()})
     assert not equal(after[0], after[1])

@@ -172,8 +172,19 @@ def test_an_owner_changes_the_guideline(annotate: Callable[..., Annotate]) -> No
     box.set_value("Mark what *decides*.")
     assert "People see it with their next item" in page.press("save guideline").sentences
     assert only_project().spec.guideline == "Mark what *decides*."
+    other = only_project()
+    projects.change_guideline(session.annotation_store(), other, "Another owner's.")
+    page.at.text_area(key=f"guideline of {only_project().id}").set_value("Mine.")
+    assert "Another owner has changed the guideline meanwhile" in page.press("save guideline").sentences
+    assert "Another owner's." in page.sentences
+    assert only_project().spec.guideline == "Another owner's."
+    page.press("save guideline")
+    assert only_project().spec.guideline == "Mine."
     page.view("Annotate").press("join").item()
-    assert "Mark what *decides*." in page.sentences
+    assert "Mine." in page.sentences
+    projects.remove(session.annotation_store(), other.id)
+    with pytest.raises(ExplanationError, match="This project was deleted"):
+        projects.change_guideline(session.annotation_store(), other, "Too late.")
 
 
 def test_rows_that_cannot_be_used_are_named(annotate: Callable[..., Annotate]) -> None:
@@ -202,6 +213,14 @@ def test_a_table_with_other_names_is_read_by_the_columns_that_are_chosen(annotat
     page.press("create project").press("join")
     words = [piece for piece, unit in page.item()["segments"][0] if unit >= 0]
     assert " ".join(words) in ("a fine film", "a dull plot")
+
+
+def test_the_second_text_of_pairs_is_not_dropped_in_silence(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    page.at.get_by_key("project data").set_value("Files of your own")
+    page.run()
+    page.at.file_uploader[0].set_value(("pairs.csv", b"premise,hypothesis\na dog runs,it moves\n", "text/csv"))
+    assert "“premise” is read, “hypothesis” is not." in page.run().sentences
 
 
 def test_an_invited_annotator_sees_their_items_and_nothing_else(annotate: Callable[..., Annotate]) -> None:

@@ -110,8 +110,7 @@ def free_columns(content: bytes, name: str) -> tuple[str, ...]:
         return ()
     if not is_table(name) and _is_foreign(_first_rows(decode_text(content, name))):
         return ()
-    names = column_names(content, name)
-    return () if tables.OWN_FORM & set(names) else names
+    return tables.free_columns(column_names(content, name))
 
 
 def _first_rows(text: str) -> list[record_json.Content]:
@@ -120,7 +119,7 @@ def _first_rows(text: str) -> list[record_json.Content]:
 
 def _is_foreign(rows: Sequence[record_json.Content]) -> bool:
     """Return whether lines are our records, ERASER's or doccano's."""
-    return any("item" in row or "evidences" in row or _is_doccano(row) for row in rows)
+    return any(isinstance(row.get("item"), dict) or "evidences" in row or _is_doccano(row) for row in rows)
 
 
 def _is_doccano(row: record_json.Content) -> bool:

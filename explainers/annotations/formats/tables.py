@@ -16,6 +16,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import Any
 from explainers.annotations.formats import own_records
 from explainers.annotations.record_json import Content, json_object, read_annotation, read_item
 from explainers.annotations.records import Annotation, Item
+from explainers.datasets.cells import class_number, unsure_labels
 from explainers.datasets.column_names import PAIRS
 from explainers.datasets.example import InputImage
 from explainers.datasets.tables import formula_like, parsed_json, read_user_table
@@ -60,9 +62,10 @@ ANNOTATION_COLUMNS = (
     "answer",
 )
 COLUMNS = (*ITEM_COLUMNS, *ANNOTATION_COLUMNS, "offsets")
-OWN_FORM = frozenset({"annotator", "offsets", "reason", "input"})  # columns of records, and of reasons
+OWN_FORMS = (("annotator",), ("reason", "class"), ("reason", "stated"))  # columns of records, and of reasons
+BESIDES = ("rationale", "explanations")  # that are read as well where a person has chosen columns
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?")
-Columns = Mapping[str, str]  # a person's by ours, "" for none; besides them only marks are read, in `rationale`
+Columns = Mapping[str, str]  # a person's by ours, "" for none; besides them those of `BESIDES` are read
 NAMED_AS_OURS: Columns = MappingProxyType({})
 INPUT, PREMISE, HYPOTHESIS, STATEMENT = "input", "PREMISE: ", " HYPOTHESIS: ", " STATEMENT: "
 
@@ -120,11 +123,13 @@ def read_table(
     choose = partial(_chosen if images is None else _chosen_with_images, columns)
     table = read_user_table(content, name, choose, numbers=bool(columns))
     clean = original_cell if not name.lower().endswith(".parquet") else str
-    named = [_renamed(column, columns) for column in table.columns]
-    rows = (
-        row if isinstance(row, DataUnavailable) else dict(zip(named, map(clean, row), strict=True))
+    read_rows = [
+        row
+        if isinstance(row, DataUnavailable)
+        else _by_our_names(dict(zip(table.columns, map(clean, row), strict=True)), columns)
         for row in table.rows
-    )
+    ]
+    rows = _with_classes(read_rows, classes, columns)
 
     def read(row: object) -> own_records.RowContent:
         cells = _with_reason(json_object(row, "a row"), classes)
@@ -138,15 +143,18 @@ def read_jsonl(content: str, classes: Sequence[str] = (), columns: Columns = NAM
 
     def read(row: object) -> own_records.RowContent:
         line = json_object(row, "an object")
-        if "item" in line:
+        if isinstance(line.get("item"), dict):
             annotation = line.get("annotation")
             return own_records.content_of(
                 (read_item(line["item"]), None if annotation is None else read_annotation(annotation))
             )
-        named = {_renamed(name, columns): value for name, value in line.items()}
-        return own_records.content_of((_item(_with_reason(named, classes), classes), None))
+        return own_records.content_of((_item(_with_reason(line, classes), classes), None))
 
-    return own_records.read_rows(_numbered(own_records.json_lines(content)), read)
+    lines = [
+        _by_our_names(line, columns) if isinstance(line, dict) and not isinstance(line.get("item"), dict) else line
+        for line in own_records.json_lines(content)
+    ]
+    return own_records.read_rows(_numbered(_with_classes(lines, classes, columns)), read)
 
 
 def input_texts(shown: str) -> tuple[str, str | None]:
@@ -240,8 +248,11 @@ def _cell(value: Any, column: str) -> str:
 
 
 def _chosen(columns: Columns, names: Sequence[str]) -> Sequence[str]:
-    chosen = [name for name in names if _renamed(name, columns) in (*COLUMNS, INPUT)]
-    if not {"text", INPUT} & {_renamed(name, columns) for name in chosen}:
+    if columns:
+        wanted = set(_sources(columns, names).values())
+        return [name for name in names if name in wanted]
+    chosen = [name for name in names if _renamed(name) in (*COLUMNS, INPUT)]
+    if not {"text", INPUT} & set(map(_renamed, chosen)):
         if not any(names):
             raise DataUnavailable("The table is empty.")
         raise DataUnavailable(
@@ -252,9 +263,44 @@ def _chosen(columns: Columns, names: Sequence[str]) -> Sequence[str]:
 
 def _chosen_with_images(columns: Columns, names: Sequence[str]) -> Sequence[str]:
     chosen = _chosen(columns, names)
-    if "image" not in {_renamed(name, columns) for name in chosen}:
+    if columns and not columns.get("image"):
+        raise DataUnavailable("Choose the column with the names of the images.")
+    if not columns and "image" not in chosen:
         raise DataUnavailable("A table of images needs the columns text and image.")
     return chosen
+
+
+def free_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns among which a person chooses; none where they have the form of our records or of reasons."""
+    fixed = any(set(form) <= set(names) for form in OWN_FORMS)
+    return () if fixed else tuple(name for name in names if name.strip())
+
+
+def _sources(columns: Columns, names: Iterable[str]) -> dict[str, str]:
+    """Whose values are read, by our names, where a person has chosen."""
+    chosen = {ours: theirs for ours, theirs in columns.items() if theirs}
+    free = {name: name for name in BESIDES if name in names and name not in columns and name not in chosen.values()}
+    return {**free, **chosen}
+
+
+def _by_our_names(row: Mapping[str, Any], columns: Columns) -> Content:
+    if not columns:
+        return {_renamed(name): value for name, value in row.items()}
+    read = {ours: row[theirs] for ours, theirs in _sources(columns, row).items() if theirs in row}
+    numbers = {name: str(read[name]) for name in columns if type(read.get(name)) in (int, float)}
+    return {**read, **numbers}
+
+
+def _with_classes(rows: Sequence[object], classes: Sequence[str], columns: Columns) -> Iterator[object]:
+    """The rows; labels of a column that a person has chosen get the name of the class that they give, in any case or as
+    a number."""
+    labels = [row.get("label") for row in rows if isinstance(row, dict)] if columns.get("label") and classes else []
+    counts = Counter(label for label in labels if isinstance(label, str) and label)
+    unsure = unsure_labels(counts, classes)
+    numbers = {label: class_number(label, classes) for label in counts if label not in unsure}
+    for row in rows:
+        number = numbers.get(row["label"]) if isinstance(row, dict) and isinstance(row.get("label"), str) else None
+        yield row if number is None or not isinstance(row, dict) else {**row, "label": classes[number]}
 
 
 def _encoded(name: str, images: Mapping[str, bytes]) -> str:
@@ -266,11 +312,8 @@ def _encoded(name: str, images: Mapping[str, bytes]) -> str:
     return base64.b64encode(images[last]).decode()
 
 
-def _renamed(column: str, columns: Columns) -> str:
-    """Our name of a column; "" for one that is not read, where a person has chosen."""
-    if columns:
-        own = {"rationale": "rationale"} | {theirs: ours for ours, theirs in columns.items() if theirs}
-        return own.get(column, "")
+def _renamed(column: str) -> str:
+    """Our name of a column that has several."""
     return {pair[place]: ("text", "text_pair")[place] for pair in PAIRS for place in (0, 1)}.get(column, column)
 
 

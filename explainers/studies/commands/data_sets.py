@@ -48,6 +48,7 @@ def explain_set_command(
             reasons = explain_set(
                 explained.model, explained.inputs, explained.specs, settings, explained.explain, options.show_progress
             )
+        options.say_precision(precision, explained.precisions().get("precisions", {}))
         for method, reason in reasons.items():
             typer.echo(f"{method}: {reason}")
 
@@ -87,7 +88,7 @@ def consistency_command(
             rows = consistency_rows(
                 explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
             )
-        table = {**explained.record, "rows": rows}
+        table = {**explained.record, **explained.precisions(), "rows": rows}
         content = written(table, out / CONSISTENCY)
         typer.echo(content if json_ else consistency_markdown(table))
 
@@ -139,7 +140,7 @@ def simulatability_command(
                 progress=options.show_progress,
                 explain=explained.explain,
             )
-        table = {**explained.record, "shown": shown, "students": students, "rows": rows}
+        table = {**explained.record, **explained.precisions(), "shown": shown, "students": students, "rows": rows}
         content = written(table, out / SIMULATABILITY)
         typer.echo(content if json_ else simulatability_markdown(table))
 
@@ -178,7 +179,7 @@ def published_metrics_command(
             rows = published_rows(
                 explained.model, explained.inputs, explained.specs, settings, options.show_progress, explained.explain
             )
-        table = {**explained.record, "rows": rows}
+        table = {**explained.record, **explained.precisions(), "rows": rows}
         content = written(table, out / PUBLISHED_METRICS)
         typer.echo(content if json_ else published_markdown(table))
 

@@ -112,6 +112,45 @@ def test_columns_are_chosen_in_tables_and_lines_that_have_other_names() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "free"),
+    [
+        ("a.csv", b"body,input\n", ("body", "input")),
+        ("a.csv", b"review,reason\n", ("review", "reason")),
+        ("a.jsonl", b'{"body": "a film", "item": "B00"}\n', ("body", "item")),
+        ("a.csv", b",body,score\n0,a film,1\n", ("body", "score")),
+    ],
+)
+def test_one_name_of_ours_fixes_no_form(name: str, content: bytes, free: tuple[str, ...]) -> None:
+    assert data_files.free_columns({name: content}) == free
+
+
+def test_a_column_can_be_text_and_id() -> None:
+    for name, content in (("t.csv", b"body\na film\n"), ("t.jsonl", b'{"body": "a film"}\n')):
+        (item,) = read_items({name: content}, ("text",), columns={"text": "body", "id": "body"}).items
+        assert (item.id, item.example.text) == ("a film", "a film")
+
+
+def test_labels_of_a_chosen_column_may_be_numbers_of_classes() -> None:
+    classes, chosen = ("negative", "positive"), {"text": "body", "label": "stars"}
+    table = b"body,stars\na fine film,1\na dull plot,0\n"
+    lines = b'{"body": "a fine film", "stars": 1}\n{"body": "a dull plot", "stars": 0}\n'
+    for name, content in (("t.csv", table), ("t.jsonl", lines)):
+        read = read_items({name: content}, ("text",), classes, columns=chosen)
+        assert [(item.label, item.example.label) for item in read.items] == [("positive", 1), ("negative", 0)]
+        assert read.notes == ()
+    ratings = read_items({"t.csv": table.replace(b",0", b",5")}, ("text",), classes, columns=chosen)
+    assert [item.example.label for item in ratings.items] == [None, None]
+    assert ratings.notes[0].startswith("2 rows with a label that is no class")
+
+
+def test_what_comes_with_the_texts_is_read_beside_chosen_columns() -> None:
+    table = b'body,explanations,rationale\na fine film,"[""good""]","[[2, 6]]"\n'
+    (item,) = read_items({"t.csv": table}, ("text",), columns={"text": "body"}).items
+    assert item.example.explanations == ("good",)
+    assert item.rationale is not None
+
+
 def test_numbers_of_a_parquet_file_can_be_chosen_as_ids() -> None:
     file = io.BytesIO()
     pd.DataFrame({"body": ["a fine film"], "number": [7]}).to_parquet(file)
@@ -125,12 +164,14 @@ def test_a_chosen_column_names_the_image_files() -> None:
     read = read_items(files, ("text",), multimodal=True, columns={"text": "caption", "image": "photo"})
     assert read.left_out == ()
     assert read.items[0].example.image is not None
+    with pytest.raises(DataUnavailable, match="Choose the column with the names of the images"):
+        read_items(files, ("text",), multimodal=True, columns={"text": "caption", "image": ""})
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("records.csv", b"id,text,annotator,answer\n"),
+        ("records.csv", b"id,text,annotator,answer,offsets\n"),
         ("reasons.csv", b"text,reason,class\n"),
         ("own.jsonl", b'{"item": {"id": "a", "text": "b"}, "annotation": null}\n'),
         ("doccano.jsonl", b'{"text": "a film", "label": [[0, 1, "evidence"]]}\n'),
