@@ -2,7 +2,8 @@
 
 The loop's rounds are parts of an epoch: the texts between two validations. A validation takes the metrics of the scores
 of held-out texts, says whether they beat random orders, and knows the ways in which a learned explanation collapses.
-A training whose mask its price has emptied in the first half begins anew without it, with the steps that are left.
+A training whose price has emptied the mask in its first half, so that its scores are no better than random orders,
+begins anew without the price, with the steps that are left.
 """
 
 import random
@@ -257,16 +258,18 @@ class LearnedTraining:
         if self.recipe.select == "cons":
             cons = self._consistency(scores)
             metrics |= {"cons": cons.mean}
-            warnings += () if cons.low > 0 else (INCONSISTENT.format(cons),)
+            useless: tuple[str, ...] = () if cons.low > 0 else (INCONSISTENT.format(cons),)
         else:
-            warnings += self._chance(values)
+            useless = self._chance(values)
+        warnings += useless
         gained = gain(self.recipe.select, metrics)
         if gained > self.best_gain or self.recipe.select == "last":
             self.best_gain, self.kept_step = gained, self.loop.step_number
             self.metrics, self.warnings = metrics, warnings
             self.best = {name: weight.clone() for name, weight in trained_parameters(self.module).items()}
         epoch = self.loop.epoch / self.parts
-        warnings += self._begun_anew(scores_shape)
+        if useless:
+            warnings += self._begun_anew(scores_shape)
         return {"epoch": epoch, "validation": metrics, "shape": asdict(scores_shape), "warnings": warnings}
 
     def _begun_anew(self, shape: ScoreShape) -> tuple[str, ...]:

@@ -218,6 +218,18 @@ def test_a_price_stays_where_too_few_steps_are_left_to_begin_anew(
     assert not equal(training.best, fresh)
 
 
+def test_a_price_stays_where_the_scores_are_better_than_random_orders(
+    bert: FrozenModel,
+    texts: list[LearningExample],
+    validation: list[LearningExample],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module_of_fit, "chance_warning", lambda *_args: ())
+    dear = small("cimi", sparsity=100.0, learning_rate=0.1, epochs=4)
+    assert fit(dear, bert, texts, validation, tmp_path).price_until == 0
+
+
 def test_a_checkpoint_of_an_earlier_version_is_resumed(
     bert: FrozenModel,
     texts: list[LearningExample],
