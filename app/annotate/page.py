@@ -129,6 +129,14 @@ def _invite(store: Store, project: Project, invite: Invite) -> None:
                 args=(people.revoke, store, project.id, invite.id),
                 help="The link and the browsers in which it was opened stop working. Annotations stay.",
             )
+        if not invite.token:
+            st.button(
+                "New link",
+                key=f"renew {invite.id}",
+                on_click=attempt,
+                args=(people.renew, store, project.id, invite.id),
+                help="For the same person, who keeps their items and annotations. The link before stops working.",
+            )
 
 
 def _progress(store: Store, project: Project) -> None:

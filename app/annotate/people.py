@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Literal
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from app.annotate.projects import locked
@@ -121,6 +121,18 @@ def revoke(store: Store, project: int, number: int) -> None:
         row = session.get(InviteRow, number, with_for_update=True)
         if row is not None and row.project == project:
             row.revoked, row.token = row.revoked or time.time(), ""
+
+
+def renew(store: Store, project: int, number: int) -> None:
+    """Give the invitation another link in place of the one before, for the same person; one that was revoked holds
+    again, without the browsers that had opened it."""
+    token = secrets.token_urlsafe(32)
+    with store.begin() as session:
+        row = session.get(InviteRow, number, with_for_update=True)
+        if row is not None and row.project == project:
+            if row.revoked is not None:
+                session.execute(delete(PassRow).where(PassRow.invite == number))
+            row.revoked, row.token, row.digest = None, token, digest(token)
 
 
 def exchange(store: Store, token: str, tries: Tries, address: str) -> str:

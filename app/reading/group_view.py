@@ -18,7 +18,7 @@ from app import plain_text
 from app.compare import session
 from app.reading import pace, steps
 from app.reading.groups import LONGEST_NOTE, GroupNote, Groups, GroupView, place_name
-from app.reading.state import Presented, reading_state
+from app.reading.state import Led, Presented, reading_state
 from app.reading.story import Step, Story, story_of
 from app.server import edge
 from app.session import value_of
@@ -36,6 +36,7 @@ CODE_HELP = "The presenter's page shows the code."
 NO_CODE = f"Type the code of the group first. {CODE_HELP}"
 END_HELP = "You go on alone, and those who follow are told. A button leads back as long as this page stays open."
 LEFT_NOW = "You have left the group {}, and those who follow are told."
+STILL_LED = "The group {} still shows the step that you led it to."
 HAS_LEFT = "The presenter has left the group. Wait here, or read on alone."
 NOTE_LABEL = "A note for the group"
 PEOPLE = "Group {}: {}"
@@ -134,9 +135,8 @@ def present(story: Story, number: int) -> None:
 
 def leave() -> None:
     """Go on alone with the same step, in a callback."""
-    for name in (GROUP, KEY, "large"):
-        if name in st.query_params:
-            del st.query_params[name]
+    kept = {name: value for name, value in st.query_params.to_dict().items() if name not in (GROUP, KEY, "large")}
+    st.query_params.from_dict(kept)  # one entry in the browser's history
 
 
 def join_form(code: str = "") -> None:
@@ -177,7 +177,7 @@ def show() -> None:
         else:
             _followed(groups(), view)
     except ExplanationError as error:
-        reading_state().left = None
+        reading_state().led = None
         plain_text.error(str(error))
         join_form(code)
         st.button("Read alone", key="read alone", on_click=leave)
@@ -185,7 +185,7 @@ def show() -> None:
 
 def _presented(group: Groups, view: GroupView, key: str) -> None:
     group.check_presenter(view.code, key)
-    reading_state().left = None
+    reading_state().led = Led(view.code, key)
     if view.left:
         group.come_back(view.code, key)
         view = group.look(view.code)
@@ -236,23 +236,35 @@ def _end(group: Groups, code: str, key: str) -> None:
 
     def end() -> None:
         group.leave(code, key)
-        reading_state().left = (code, key)
+        reading_state().led = Led(code, key, ended=True)
 
     attempt(end)
     leave()
 
 
 def lead_again() -> None:
-    """Offer the way back into the group that this page has left."""
-    left = reading_state().left
-    if left is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            plain_text.caption(LEFT_NOW.format(left[0]))
-            st.button("Lead it again", key="lead again", on_click=_lead_again, args=left)
+    """Offer the way back into the group that this page has led, and its end if it was only navigated away from."""
+    led = reading_state().led
+    if led is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        plain_text.caption((LEFT_NOW if led.ended else STILL_LED).format(led.group))
+        st.button("Lead it again", key="lead again", on_click=_lead_again, args=(led,))
+        if not led.ended:
+            st.button("End it", key="end it", on_click=_end, args=(groups(), led.group, led.key), help=END_HELP)
 
 
-def _lead_again(code: str, key: str) -> None:
-    st.query_params.update({GROUP: code, KEY: key, "large": "true"})
+def _lead_again(led: Led) -> None:
+    """Go where the group is, in a callback."""
+
+    def lead() -> None:
+        view = groups().look(led.group)
+        here = {pace.STORY: view.story, pace.STEP: str(view.step)}
+        st.query_params.from_dict({**here, GROUP: led.group, KEY: led.key, "large": "true"})
+
+    attempt(lead)
+    if GROUP not in st.query_params:
+        reading_state().led = None
 
 
 def _followed(group: Groups, view: GroupView) -> None:

@@ -46,6 +46,15 @@ class Presented:
     step: int
 
 
+@dataclass(frozen=True)
+class Led:
+    """A group that a page leads, with the presenter's key; `ended` once those who follow are told so."""
+
+    group: str
+    key: str
+    ended: bool = False
+
+
 @dataclass
 class ReadingState:
     participant: str = field(default_factory=lambda: uuid4().hex)  # the anonymous name of this browser
@@ -57,7 +66,7 @@ class ReadingState:
     alone: dict[tuple[str, int], OwnWork] = field(default_factory=dict)  # by story and step
     asked: tuple[str, int] | None = None  # story and step that a button or a key led to, until the group is there
     presented: Presented | None = None
-    left: tuple[str, str] | None = None  # code and key of the group that this page led last
+    led: Led | None = None  # the group that this page led last
     looked_at: tuple[str, int] | None = None  # story and step of the page whose look at the group began this run
     erased: Erased | None = None
     last_click: object = None

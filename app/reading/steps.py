@@ -145,14 +145,21 @@ def show_marks(engine: Engine, state: story.LiveExample, audience: Audience) -> 
         return
     if audience.me:
         _to_mark(run, state, given.get(audience.me, ()), audience)
+    else:
+        _input(state)
     if audience.presents:
-        waits = audience.together and audience.awaited and not given
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(SHOW, key="show marks", type="primary", on_click=audience.reveal, disabled=waits)
-            if not waits and not any(given.values()):
+            st.button(SHOW, key="show marks", type="primary", on_click=audience.reveal)
+            if not any(given.values()):
                 st.caption(UNMARKED)
     else:
         st.caption(WAIT)
+
+
+def _input(state: story.LiveExample) -> None:
+    example = story.example_of_state(state)
+    for text in filter(None, (example.text, example.pair)):
+        plain_text.paragraph(text)
 
 
 def _wait(run: runs.Run) -> None:
@@ -275,9 +282,7 @@ def counts(bet: story.Bet, chosen: Iterable[int]) -> tuple[int, ...]:
 def show_bet(engine: Engine, bet: story.Bet, state: story.LiveExample, audience: Audience) -> None:
     """Draw the bet; before the reveal the run is only started, so that its answer is there when it is asked for."""
     if not audience.revealed and not is_stored(bet):  # on a phone there is no way back to the step that showed it
-        example = story.example_of_state(state)
-        for text in filter(None, (example.text, example.pair)):
-            plain_text.paragraph(text)
+        _input(state)
     st.subheader(bet.question, anchor=False)
     run = None if live.elsewhere(engine, state) else live.current(engine, state)
     if not audience.revealed:
@@ -308,15 +313,12 @@ def _choices(bet: story.Bet, audience: Audience) -> None:
     else:
         plain_text.bullets(choice.text for choice in bet.choices)
     if audience.presents:
-        needs_bet = not audience.bets() and audience.awaited
-        st.button(
-            REVEAL,
-            key="reveal",
-            type="primary",
-            on_click=audience.reveal,
-            disabled=needs_bet,
-            help=NOBODY if needs_bet and audience.together else None,
-        )
+        nobody = not audience.bets()
+        alone = nobody and not audience.together
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(REVEAL, key="reveal", type="primary", on_click=audience.reveal, disabled=alone)
+            if nobody and audience.together and audience.awaited:
+                st.caption(NOBODY)
     else:
         st.caption(SHOWN)
 

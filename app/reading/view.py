@@ -59,6 +59,7 @@ def _list(all_stories: tuple[Story, ...], asked: str) -> None:
     st.write(INTRODUCTION)
     if asked:
         plain_text.warning(UNKNOWN.format(asked[:40]))
+    group_view.lead_again()
     group_view.join_form()
     with st.container(key="stories"):
         for story in all_stories:

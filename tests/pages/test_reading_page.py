@@ -421,10 +421,44 @@ def test_the_presenter_goes_on_alone(presented: Reading) -> None:
     presented.press("lead again")
     assert presented.address == address
     assert "The presenter has left" not in follower.run().text
-    presented.press("end").press("next")
+    presented.press("end").press("list")
     assert "lead again" in [button.key for button in presented.at.button]
     Reading(**address)
     assert "The presenter has left" not in follower.run().text
+
+
+def test_a_group_that_was_navigated_away_from_is_led_again_or_ended(presented: Reading) -> None:
+    address = dict(presented.address)
+    follower = Reading(group=address["group"])
+    for name in list(presented.address):
+        del presented.at.query_params[name]
+    presented.run()
+    assert f"The group {address['group']} still shows the step" in presented.text
+    presented.press("lead again")
+    assert presented.address == address
+    for name in list(presented.address):
+        del presented.at.query_params[name]
+    presented.run().press("end it")
+    assert "You have left the group" in presented.text
+    assert "The presenter has left the group." in follower.run().text
+
+
+def test_a_presenter_shows_answers_and_explanations_that_nobody_has_bet_on_or_marked(presented: Reading) -> None:
+    follower(presented, NAMES[0])
+    assert "Nobody has bet yet." in presented.run().text
+    assert not presented.at.button(key="reveal").disabled
+    story = story_of("newcomers")
+    assert story is not None
+    number, step = next(
+        (at, step)
+        for at, step in enumerate(story.steps, start=1)
+        if step.state is not None and "marks" in step.state.show
+    )
+    assert step.state is not None
+    marking = Reading(story="newcomers", step=str(number)).press("present")
+    follower(marking, NAMES[0])
+    assert example_of_state(state).text in marking.run().text
+    assert not marking.at.button(key="show marks").disabled
 
 
 def test_a_bet_on_a_data_set_shows_no_sentence_before_the_answer(unloaded: None) -> None:

@@ -40,6 +40,30 @@ def test_a_revoked_invitation_and_its_passes_end(annotation_store: Store, make_p
         people.exchange(annotation_store, token, Tries(), "")
 
 
+def test_a_person_gets_a_new_link_and_keeps_their_place(annotation_store: Store, make_project: Make) -> None:
+    project, tries = make_project(), Tries()
+    first = people.invite(annotation_store, project.id, "A1")
+    secret = people.exchange(annotation_store, first, tries, "")
+    before = people.guest(annotation_store, secret)
+    (opened,) = people.invites(annotation_store, project.id)
+    people.renew(annotation_store, project.id, opened.id)
+    (renewed,) = people.invites(annotation_store, project.id)
+    assert people.guest(annotation_store, secret) == before  # the browser that is at work stays
+    other = people.exchange(annotation_store, renewed.token, tries, "")
+    assert people.guest(annotation_store, other) == before
+    with pytest.raises(ExplanationError):
+        people.exchange(annotation_store, first, tries, "")
+
+    people.revoke(annotation_store, project.id, opened.id)
+    people.renew(annotation_store, make_project().id, opened.id)
+    assert people.invites(annotation_store, project.id)[0].revoked  # only through its own project
+    people.renew(annotation_store, project.id, opened.id)
+    (again,) = people.invites(annotation_store, project.id)
+    assert (again.revoked, again.opened) == (False, False)
+    assert people.guest(annotation_store, secret) is people.guest(annotation_store, other) is None
+    assert people.guest(annotation_store, people.exchange(annotation_store, again.token, tries, "")) == before
+
+
 def test_an_invitation_is_revoked_only_through_its_own_project(annotation_store: Store, make_project: Make) -> None:
     one, other = make_project(), make_project()
     people.invite(annotation_store, one.id, "A1")
