@@ -27,6 +27,7 @@ from explainers.annotations.record_json import answer_json
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets import tables, user_texts
 from explainers.datasets.cells import listed_classes
+from explainers.datasets.column_names import longest_column
 from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
@@ -41,6 +42,11 @@ NO_TABLE = (
     "Give one file of data (.csv, .tsv, .parquet, .jsonl, .json, or an archive: .zip, .tar.gz, .tgz or .tar), and for "
     "images also their files."
 )
+NOT_CHOSEN = {  # by our columns that a model needs
+    "text_pair": "The model reads pairs. Choose the column of their second texts.",
+    "image": "The model reads images. Choose the column with the names of their files.",
+}
+NO_IMAGES = "The table names images. Give their files as well, beside the table."
 MANY_TABLES = (
     "A project takes one file of data, and these are {count}: {names}. Remove the others with the crosses beside them."
 )
@@ -120,9 +126,14 @@ def read_items(
     Raises `DataUnavailable` if no data can be read.
     """
     name = data_file(files)
+    missing = [sentence for ours, sentence in NOT_CHOSEN.items() if columns.get(ours) == ""]
+    if missing:
+        raise DataUnavailable(missing[0])
     images = {Path(path).name: content for path, content in files.items() if _suffix(path) in IMAGES}
     if images:
         given = _with_images(files[name], name, classes, images, columns)
+    elif columns.get("image"):
+        raise DataUnavailable(NO_IMAGES)
     else:
         given = parse_items(files[name], name, split, classes, columns)
     items: list[Item] = []
@@ -154,13 +165,14 @@ def data_file(files: Files) -> str:
     return sources[0]
 
 
-def free_columns(files: Files) -> tuple[str, ...]:
-    """Return the columns of the file of data among which a person chooses.
+def free_columns(files: Files) -> tuple[tuple[str, ...], str]:
+    """Return the columns of the file of data among which a person chooses, and the one with the longest cells.
 
     Raises `DataUnavailable` if it cannot be read.
     """
     name = data_file(files)
-    return items_file.free_columns(files[name], name)
+    free = items_file.free_columns(files[name], name)
+    return free, longest_column(files[name], name) if free else ""
 
 
 def _repeats(items: Sequence[Item]) -> int:

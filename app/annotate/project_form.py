@@ -256,8 +256,8 @@ def _files(info: ModelInfo) -> data_files.ReadItems:
         files = data_files.by_name([(file.name, file.getvalue()) for file in given])
         parts = _splits(files)
         split = st.selectbox("Part", parts, key="project part") if parts else ""
-        present = _columns(files)
-        columns = _column_boxes(present, info)
+        present, longest = _columns(files)
+        columns = _column_boxes(present, longest, info)
         warn_of_lost_text(columns.get("text", ""), data_files.data_file(files), present, info)
         read = _read(files, info.input_names, info.labels, info.multimodal, split or "", columns)
     except ExplanationError as error:
@@ -267,11 +267,11 @@ def _files(info: ModelInfo) -> data_files.ReadItems:
     return read
 
 
-def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
+def _column_boxes(present: tuple[str, ...], longest: str, info: ModelInfo) -> Columns:
     """Draw a box for each column that is needed or can be there; return what was chosen, by our names."""
     if not present:
         return {}
-    chosen = column_boxes(annotate_state(), "annotate_", present, info)
+    chosen = column_boxes(annotate_state(), "annotate_", present, info, longest=longest)
     return {OURS.get(kind, kind): column for kind, column in chosen.items()}
 
 
@@ -288,7 +288,7 @@ def _read(
 
 
 @st.cache_data(show_spinner=False, max_entries=2, scope="session")
-def _columns(files: data_files.Files) -> tuple[str, ...]:
+def _columns(files: data_files.Files) -> tuple[tuple[str, ...], str]:
     return data_files.free_columns(files)
 
 

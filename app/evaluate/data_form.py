@@ -16,6 +16,7 @@ from app.train.column_box import column_boxes, warn_of_lost_text
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets import cells, labelled_rows
+from explainers.datasets.column_names import longest_column
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.line_files import is_text_file
@@ -99,7 +100,7 @@ def _from_file(info: ModelInfo) -> SubmittedData:
         return SubmittedData(problem=str(error), name=file.name)
     if is_text_file(file.name):
         return _parsed(file.name, content, labelled_rows.Columns(), info)
-    columns = _column_boxes(present, info)
+    columns = _column_boxes(present, info, _longest(content, file.name))
     warn_of_lost_text(columns.text, file.name, present, info)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
 
@@ -117,7 +118,7 @@ def _from_images(info: ModelInfo) -> SubmittedData:
     content = file.getvalue()
     try:
         zipped = _zipped(content, file.name)
-        columns = _column_boxes(_columns(zipped.content, zipped.name), info)
+        columns = _column_boxes(_columns(zipped.content, zipped.name), info, _longest(zipped.content, zipped.name))
         warn_of_lost_text(columns.text, zipped.name)
         classes = _class_boxes(zipped.content, zipped.name, columns, info)
         columns = replace(columns, classes=classes)
@@ -148,8 +149,8 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
     return SubmittedData(name, content, columns, read.rows, format=set_spec.ERASER, split=part.split)
 
 
-def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> labelled_rows.Columns:
-    chosen = column_boxes(evaluate_state(), "", present, info, rationale=not info.multimodal)
+def _column_boxes(present: tuple[str, ...], info: ModelInfo, longest: str) -> labelled_rows.Columns:
+    chosen = column_boxes(evaluate_state(), "", present, info, longest=longest, rationale=not info.multimodal)
     if not info.labels and chosen["label"]:
         st.caption("The labels are checked when the model is loaded.")
     return labelled_rows.Columns(
@@ -271,6 +272,11 @@ def _eraser_rows(
 @lru_cache(maxsize=4)
 def _columns(content: bytes, name: str) -> tuple[str, ...]:
     return labelled_rows.column_names(content, name)
+
+
+@lru_cache(maxsize=4)
+def _longest(content: bytes, name: str) -> str:
+    return longest_column(content, name)
 
 
 @lru_cache(maxsize=4)

@@ -34,13 +34,20 @@ def column_box(
 
 
 def column_boxes(
-    state: PageState[Any], prefix: str, present: Sequence[str], info: ModelInfo, *, rationale: bool = False
+    state: PageState[Any],
+    prefix: str,
+    present: Sequence[str],
+    info: ModelInfo,
+    *,
+    longest: str = "",
+    rationale: bool = False,
 ) -> dict[str, str]:
     """Draw a box for each kind of column that a model's examples have; return the chosen columns by kind, "" for none.
+    Where no name tells the column of texts, it is the `longest` one unless a person chooses.
 
     The controls of the state are called `prefix`, the kind and "_column". `rationale`: whether one may hold marks.
     """
-    text, pair = guessed_pair(present) if info.pairs else (guessed("text", present), "")
+    text, pair = guessed_pair(present, longest) if info.pairs else (guessed("text", present, longest), "")
     first, second = (name.capitalize() for name in info.input_names) if info.pairs else ("Texts", "")
     titles = {"text": first, "pair": second, "image": "Images", "label": "Labels", "id": "Ids"}
     titles |= {"rationale": "Marks of people"} if rationale else {}

@@ -10,7 +10,7 @@ from app import model_info, plain_text
 from app.train.column_box import column_box
 from app.train.state import train_state
 from explainers.datasets import labelled_rows, tables, user_texts
-from explainers.datasets.column_names import guessed, guessed_pair
+from explainers.datasets.column_names import guessed, guessed_pair, longest_column
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import image_rows
 from explainers.errors import DataUnavailable
@@ -109,21 +109,22 @@ def _from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> Submi
     columns: user_texts.Columns = ()
     if tables.is_table(name) and content.strip():
         try:
-            columns = _column_boxes(labelled_rows.column_names(content, name), input_names)
+            present, longest = labelled_rows.column_names(content, name), longest_column(content, name)
+            columns = _column_boxes(present, longest, input_names)
         except DataUnavailable as error:
             return SubmittedTexts(problem=str(error), typed=True)
     return replace(from_file(name, content, input_names, columns), file=name, columns=columns)
 
 
-def _column_boxes(present: Sequence[str], input_names: tuple[str, ...]) -> user_texts.Columns:
+def _column_boxes(present: Sequence[str], longest: str, input_names: tuple[str, ...]) -> user_texts.Columns:
     """Return the columns of the texts as they are chosen; none, for those with the usual names, where it is not known
     whether the model reads pairs."""
     if not input_names and user_texts.has_usual_columns(present):
         return ()
     state = train_state()
     if len(input_names) != 2:
-        return (column_box(state, "train_column", "Texts", present, guessed("text", present), optional=False),)
-    titles, (first, second) = [name.capitalize() for name in input_names], guessed_pair(present)
+        return (column_box(state, "train_column", "Texts", present, guessed("text", present, longest), optional=False),)
+    titles, (first, second) = [name.capitalize() for name in input_names], guessed_pair(present, longest)
     text = column_box(state, "train_column", titles[0], present, first, optional=False)
     pair = column_box(state, "train_pair_column", titles[1], present, second, optional=True)
     return (text, pair) if pair else (text,)

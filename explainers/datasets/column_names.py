@@ -1,11 +1,19 @@
-"""What a column of a person's table probably holds, by its name."""
+"""What a column of a person's table probably holds, by its name, or by the length of its cells."""
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
+
+from explainers.datasets import tables
+from explainers.datasets.line_files import is_line_file, line_records
+from explainers.errors import DataUnavailable
+
+SAMPLED = 50  # rows by which the column of texts is told from others
 
 PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # usual names of both texts
 NAMES = {  # in lower case, the likeliest first
-    "text": ("text", "sentence", "review", "premise", "sentence1", "content", "input"),
-    "pair": ("pair", "text_pair", "hypothesis", "sentence2"),
+    "text": ("text", "sentence", "review", "premise", "sentence1", "content", "input", "question1", "q1", "text1"),
+    "pair": ("pair", "text_pair", "hypothesis", "sentence2", "question2", "q2", "text2"),
     "label": ("label", "class", "target", "sentiment", "gold_label"),
     "id": ("id", "key", "idx", "guid", "no", "nr", "number", "index"),
     "image": ("image", "picture", "file", "path"),
@@ -13,15 +21,17 @@ NAMES = {  # in lower case, the likeliest first
 }
 
 
-def guessed(kind: str, columns: Sequence[str]) -> str:
-    """Return the column that probably holds what `NAMES` knows, else ""; for texts then the first column, if possible
-    one that is not called as one of another kind."""
+def guessed(kind: str, columns: Sequence[str], longest: str = "") -> str:
+    """Return the column that probably holds what `NAMES` knows, else ""; for texts then the `longest` column, or the
+    first, if possible one that is not called as one of another kind."""
     columns = [column for column in columns if column.strip()]
     by_name = {column.strip().casefold(): column for column in reversed(columns)}
     named = next((by_name[name] for name in NAMES[kind] if name in by_name), "")
     if named or kind != "text":
         return named
     others = {name for names in NAMES.values() for name in names}
+    if longest in columns and longest.strip().casefold() not in others:
+        return longest
     unnamed = (column for column in columns if column.strip().casefold() not in others)
     return next(unnamed, columns[0] if columns else "")
 
@@ -31,10 +41,22 @@ def usual_pair(columns: Sequence[str]) -> tuple[str, str] | None:
     return next((pair for pair in PAIRS if set(pair) <= set(columns)), None)
 
 
-def guessed_pair(columns: Sequence[str]) -> tuple[str, str]:
+def guessed_pair(columns: Sequence[str], longest: str = "") -> tuple[str, str]:
     """Return the columns that probably hold the two texts of pairs, "" for one that cannot be told."""
     usual = usual_pair(columns)
     if usual is not None:
         return usual
     second = guessed("pair", columns)
-    return guessed("text", [column for column in columns if column != second]), second
+    return guessed("text", [column for column in columns if column != second], longest), second
+
+
+def longest_column(content: bytes, name: str) -> str:
+    """Return the column with the longest cells in the first rows of a file; "" where they cannot be read."""
+    lengths: Counter[str] = Counter()
+    try:
+        rows = line_records(content, name) if is_line_file(name) else tables.table_records(content, name, list)
+        for _, cells in islice(rows, SAMPLED):
+            lengths.update({column: len(cell) for column, cell in cells.items()} if isinstance(cells, dict) else {})
+    except DataUnavailable:
+        return ""
+    return max(lengths, key=lengths.__getitem__, default="")

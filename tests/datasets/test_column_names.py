@@ -2,7 +2,8 @@
 
 import pytest
 
-from explainers.datasets.column_names import guessed, guessed_pair
+from explainers.datasets.column_names import guessed, guessed_pair, longest_column
+from explainers.datasets.labelled_rows import column_names
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,16 @@ def test_a_column_is_told_by_its_name(columns: tuple[str, ...], kind: str, found
 )
 def test_the_two_columns_of_pairs_differ(columns: tuple[str, ...], found: tuple[str, str]) -> None:
     assert guessed_pair(columns) == found
+
+
+def test_where_no_name_tells_the_texts_they_are_the_longest_cells() -> None:
+    table = b"nr;Bewertung;Kommentar\n1;positiv;ein sehr guter Film\n2;negativ;langweilig und zu lang\n"
+    longest = longest_column(table, "films.csv")
+    assert longest == "Kommentar"
+    columns = column_names(table, "films.csv")
+    assert (guessed("text", columns), guessed("text", columns, longest)) == ("Bewertung", "Kommentar")
+    assert guessed("text", ("review", "Kommentar"), longest) == "review"  # a name that tells comes first
+    assert guessed("text", ("", "body"), "") == "body"
+    assert guessed_pair(("q1", "q2", "Kommentar"), longest) == ("q1", "q2")
+    assert longest_column(b'{"a": 1, "b": "a fine film"}\n', "films.jsonl") == "b"
+    assert longest_column(b"\xff\xfe", "films.csv") == ""

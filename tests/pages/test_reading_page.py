@@ -449,12 +449,11 @@ def test_a_presenter_shows_answers_and_explanations_that_nobody_has_bet_on_or_ma
     assert not presented.at.button(key="reveal").disabled
     story = story_of("newcomers")
     assert story is not None
-    number, step = next(
-        (at, step)
+    number, state = next(
+        (at, step.state)
         for at, step in enumerate(story.steps, start=1)
         if step.state is not None and "marks" in step.state.show
     )
-    assert step.state is not None
     marking = Reading(story="newcomers", step=str(number)).press("present")
     follower(marking, NAMES[0])
     assert example_of_state(state).text in marking.run().text

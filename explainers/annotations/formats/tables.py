@@ -264,7 +264,7 @@ def _chosen(columns: Columns, names: Sequence[str]) -> Sequence[str]:
 def _chosen_with_images(columns: Columns, names: Sequence[str]) -> Sequence[str]:
     chosen = _chosen(columns, names)
     if columns and not columns.get("image"):
-        raise DataUnavailable("Choose the column with the names of the images.")
+        raise DataUnavailable("Images are given, and the model reads only text. Remove them.")
     if not columns and "image" not in chosen:
         raise DataUnavailable("A table of images needs the columns text and image.")
     return chosen

@@ -100,7 +100,7 @@ def test_columns_are_chosen_in_tables_and_lines_that_have_other_names() -> None:
     lines = b'{"nr": "7", "review": "a fine film", "sentiment": "positive", "label": "x", "answer": "no"}\n'
     chosen = {"text": "review", "label": "sentiment", "id": "nr"}
     for name, content in (("t.csv", table), ("t.jsonl", lines)):
-        assert data_files.free_columns({name: content}) == ("nr", "review", "sentiment", "label", "answer")
+        assert data_files.free_columns({name: content})[0] == ("nr", "review", "sentiment", "label", "answer")
         read = read_items({name: content}, ("text",), ("negative", "positive"), columns=chosen)
         first = read.items[0]
         assert (first.id, first.example.text, first.label, first.example.label) == ("7", "a fine film", "positive", 1)
@@ -122,7 +122,7 @@ def test_columns_are_chosen_in_tables_and_lines_that_have_other_names() -> None:
     ],
 )
 def test_one_name_of_ours_fixes_no_form(name: str, content: bytes, free: tuple[str, ...]) -> None:
-    assert data_files.free_columns({name: content}) == free
+    assert data_files.free_columns({name: content})[0] == free
 
 
 def test_a_column_can_be_text_and_id() -> None:
@@ -155,7 +155,7 @@ def test_numbers_of_a_parquet_file_can_be_chosen_as_ids() -> None:
     file = io.BytesIO()
     pd.DataFrame({"body": ["a fine film"], "number": [7]}).to_parquet(file)
     content = {"t.parquet": file.getvalue()}
-    assert data_files.free_columns(content) == ("body", "number")
+    assert data_files.free_columns(content) == (("body", "number"), "body")
     assert read_items(content, ("text",), columns={"text": "body", "id": "number"}).items[0].id == "7"
 
 
@@ -164,8 +164,21 @@ def test_a_chosen_column_names_the_image_files() -> None:
     read = read_items(files, ("text",), multimodal=True, columns={"text": "caption", "image": "photo"})
     assert read.left_out == ()
     assert read.items[0].example.image is not None
-    with pytest.raises(DataUnavailable, match="Choose the column with the names of the images"):
-        read_items(files, ("text",), multimodal=True, columns={"text": "caption", "image": ""})
+    chosen = {"text": "caption", "image": "photo"}
+    with pytest.raises(DataUnavailable, match="Choose the column with the names of their files"):
+        read_items(files, ("text",), multimodal=True, columns={**chosen, "image": ""})
+    with pytest.raises(DataUnavailable, match="Give their files as well"):
+        read_items({"t.csv": files["t.csv"]}, ("text",), multimodal=True, columns=chosen)
+    with pytest.raises(DataUnavailable, match="the model reads only text"):
+        read_items(files, ("text",), columns={"text": "caption"})
+
+
+def test_the_second_texts_of_pairs_have_to_be_chosen() -> None:
+    table = {"t.csv": b"q1,q2\na dog runs,it moves\n"}
+    with pytest.raises(DataUnavailable, match="Choose the column of their second texts"):
+        read_items(table, ("premise", "hypothesis"), columns={"text": "q1", "text_pair": ""})
+    chosen = {"text": "q1", "text_pair": "q2"}
+    assert read_items(table, ("premise", "hypothesis"), columns=chosen).items[0].example.pair == "it moves"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +192,7 @@ def test_a_chosen_column_names_the_image_files() -> None:
     ],
 )
 def test_no_columns_are_chosen_where_the_form_is_fixed(name: str, content: bytes) -> None:
-    assert data_files.free_columns({name: content}) == ()
+    assert data_files.free_columns({name: content}) == ((), "")
 
 
 def test_files_without_data_are_refused() -> None:
