@@ -206,8 +206,9 @@ def test_weights_that_are_replaced_and_what_a_card_warns_of_are_said(
         "explainers.learned.fit.fit_to", lambda *_given, **_named: {"method": "aml", "warnings": ["Odd."]}
     )
     run_fit(spec, said.append)
-    assert said[0].startswith("This replaces the weights of aml (mine) in ")
-    assert said[1:] == ["aml: Odd."]
+    assert said[0].startswith("aml (mine) learns from ")
+    assert said[1].startswith("This replaces the weights of aml (mine) in ")
+    assert said[2:] == ["aml: Odd."]
     assert run_fit(replace(spec, resume=True), said.append)
     assert len([sentence for sentence in said if "replaces" in sentence]) == 1  # a resumed one goes on
 

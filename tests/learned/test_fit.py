@@ -310,7 +310,7 @@ def test_from_the_command_line_weights_are_fitted_and_then_explain(
     again = ran("cimi", "--model", str(hub_folder), "--data", str(texts), *quick, "--device", "cpu", "--resume")
     assert again.exit_code == 0, again.stderr
     assert re.search(
-        r"\ncimi \(mask\) learns from \d+ examples and is judged on \d+ others\. The log is runs.*log\.jsonl\.",
+        r"(?m)^cimi \(mask\) learns from \d+ examples and is judged on \d+ others\. The log is runs.*log\.jsonl\.",
         again.stderr,
     )
     arguments = ("explain", "--text", "the good film", "--model", str(hub_folder), "--methods", "cimi", "--json")
