@@ -228,7 +228,7 @@ def _misfit(example: Example, input_names: Sequence[str], classes: int, *, multi
 def _with_images(
     content: bytes, name: str, classes: Sequence[str], images: Files, columns: Columns
 ) -> own_records.Imported:
-    """Return the items of a table with the columns text and image, whose files were given beside it."""
+    """Return the items of a table that names the images whose files were given beside it."""
     if not tables.is_table(name):
         raise DataUnavailable("Give the names of the images in a table (.csv, .tsv or .parquet), in a column.")
     return read_table(content, name, classes, images, columns)

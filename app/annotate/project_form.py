@@ -18,7 +18,7 @@ from app.model_info import ModelInfo, model_box, model_info
 from app.server.login import Account
 from app.session import put, value_of
 from app.store import Store
-from app.train.column_box import column_boxes, warn_of_lost_text
+from app.train.column_box import column_boxes, warn_of_lost_text, warn_of_unread_pair
 from explainers.annotations.formats.tables import Columns
 from explainers.annotations.records import Annotation, Item, Task
 from explainers.errors import ExplanationError
@@ -258,7 +258,8 @@ def _files(info: ModelInfo) -> data_files.ReadItems:
         split = st.selectbox("Part", parts, key="project part") if parts else ""
         present, longest = _columns(files)
         columns = _column_boxes(present, longest, info)
-        warn_of_lost_text(columns.get("text", ""), data_files.data_file(files), present, info)
+        warn_of_lost_text(columns.get("text", ""), data_files.data_file(files))
+        warn_of_unread_pair(columns.get("text", ""), present, info)
         read = _read(files, info.input_names, info.labels, info.multimodal, split or "", columns)
     except ExplanationError as error:
         plain_text.error(str(error))

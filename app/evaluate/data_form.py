@@ -12,7 +12,7 @@ import streamlit as st
 from app import plain_text
 from app.evaluate.state import EXAMPLES, FILE, SOURCES, evaluate_state
 from app.model_info import ModelInfo
-from app.train.column_box import column_boxes, warn_of_lost_text
+from app.train.column_box import column_boxes, warn_of_lost_text, warn_of_unread_pair
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets import cells, labelled_rows
@@ -101,7 +101,8 @@ def _from_file(info: ModelInfo) -> SubmittedData:
     if is_text_file(file.name):
         return _parsed(file.name, content, labelled_rows.Columns(), info)
     columns = _column_boxes(present, info, _longest(content, file.name))
-    warn_of_lost_text(columns.text, file.name, present, info)
+    warn_of_lost_text(columns.text, file.name)
+    warn_of_unread_pair(columns.text, present, info)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
 
 

@@ -63,11 +63,14 @@ def column_boxes(
     return chosen
 
 
-def warn_of_lost_text(column: str, file_name: str, present: Sequence[str] = (), info: ModelInfo | None = None) -> None:
-    """Warn where the first line of a table without names would be lost unseen, or the second text of pairs; `column` is
-    that of the texts."""
-    pair = usual_pair(present) if info is not None and len(info.input_names) == 1 else None
+def warn_of_unread_pair(column: str, present: Sequence[str], info: ModelInfo) -> None:
+    """Warn where the second text of pairs would not be read; `column` is that of the texts."""
+    pair = usual_pair(present) if len(info.input_names) == 1 else None
     if pair is not None and column in pair:
         plain_text.warning(PAIR_UNREAD.format(column, *(name for name in pair if name != column)))
+
+
+def warn_of_lost_text(column: str, file_name: str) -> None:
+    """Warn where the first line of a table without names would be lost unseen; `column` is that of the texts."""
     if PurePath(file_name).suffix.lower() in DELIMITERS and len(column.split()) >= SENTENCE:
         plain_text.warning(LOST.format(one_line(column)))

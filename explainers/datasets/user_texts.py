@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from explainers.datasets import tables
-from explainers.datasets.column_names import PAIRS
+from explainers.datasets.column_names import usual_pair
 from explainers.datasets.example import Example
 from explainers.datasets.line_files import TEXTS
 from explainers.errors import DataUnavailable
@@ -97,7 +97,7 @@ def text_columns(names: Sequence[str], columns: Columns = ()) -> Columns:
     if columns:
         return columns
     if has_usual_columns(names):
-        return next((pair for pair in PAIRS if set(pair) <= set(names)), ("text",))
+        return usual_pair(names) or ("text",)
     raise NoTextColumn(
         f"The table needs a column named text; it has {', '.join(names) or 'none'}. "
         "For pairs it needs text and text_pair, or premise and hypothesis."
@@ -106,7 +106,7 @@ def text_columns(names: Sequence[str], columns: Columns = ()) -> Columns:
 
 def has_usual_columns(names: Sequence[str]) -> bool:
     """Return whether the columns can be told by their names alone."""
-    return "text" in names or any(set(pair) <= set(names) for pair in PAIRS)
+    return "text" in names or usual_pair(names) is not None
 
 
 def fitting(texts: Sequence[Example], input_names: Sequence[str]) -> list[Example]:

@@ -1,7 +1,6 @@
 """Which inputs, methods and explanations a measurement of a data set has, and the head of its record."""
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from explainers.datasets import user_texts
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.explanation_store import explaining
-from explainers.evaluation.measurement import Explain
+from explainers.evaluation.measurement import Explain, precision_counts
 from explainers.methods.registry import METHODS, MethodSpec, select, using_weights_of
 from explainers.models import catalog, tasks
 from explainers.models.frozen_model import FrozenModel
@@ -76,8 +75,9 @@ class ExplainedSet:
         """Return how many inputs are answered in which precision, as an entry of the results; nothing for float32."""
         if self.model.precision == "float32":
             return {}
-        used = [self.model.used_precision(self.model.encode(example, self.settings.unit)) for example in self.inputs]
-        return {"precisions": dict(sorted(Counter(one.precision for one in used).items()))}
+        encodings = (self.model.encode(example, self.settings.unit) for example in self.inputs)
+        used = ((number, self.model.used_precision(encoding).precision) for number, encoding in enumerate(encodings))
+        return {"precisions": precision_counts(used)}
 
 
 def explained_set(

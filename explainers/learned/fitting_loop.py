@@ -306,7 +306,8 @@ class LearnedTraining:
             "best": self.best,
             "metrics": self.metrics,
             "warnings": list(self.warnings),
-            "numbers": [self.best_gain, self.kept_step, self.price_until],
+            "numbers": [self.best_gain, self.kept_step],
+            "price_until": self.price_until,
             "parts": self.parts,
         }
 
@@ -320,8 +321,8 @@ class LearnedTraining:
         if isinstance(self.module, Memory):
             self.module.restore(state["memory"])
         self.best, self.metrics, self.warnings = state["best"], state["metrics"], tuple(state["warnings"])
-        self.best_gain, self.kept_step, *others = state["numbers"]
-        self.price_until = int(others[0]) if others else 0  # a checkpoint of an earlier version has no such number
+        self.best_gain, self.kept_step = state["numbers"]
+        self.price_until = state.get("price_until", 0)
         if self.price_until and isinstance(self.recipe, Priced):
             self.recipe = self.recipe.without_price() or self.recipe
 

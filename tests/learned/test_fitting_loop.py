@@ -230,20 +230,6 @@ def test_a_price_stays_where_the_scores_are_better_than_random_orders(
     assert fit(dear, bert, texts, validation, tmp_path).price_until == 0
 
 
-def test_a_checkpoint_of_an_earlier_version_is_resumed(
-    bert: FrozenModel,
-    texts: list[LearningExample],
-    validation: list[LearningExample],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with interrupted_after(5, monkeypatch):
-        fit(small("aml"), bert, texts, validation, tmp_path)
-    kept = torch.load(tmp_path / CHECKPOINT, weights_only=True)
-    torch.save({**kept, "numbers": kept["numbers"][:-1]}, tmp_path / CHECKPOINT)
-    assert fit(small("aml"), bert, texts, validation, tmp_path, resume=True).price_until == 0
-
-
 def test_a_price_that_leaves_something_of_the_mask_is_kept(
     bert: FrozenModel, texts: list[LearningExample], validation: list[LearningExample], tmp_path: Path
 ) -> None:
