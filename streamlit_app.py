@@ -3,6 +3,9 @@
 import streamlit as st
 
 if __name__ == "__main__":  # a session; the server imports this module by its name
+    from app.server import imports
+
+    imports.import_alone(*imports.SESSION)
     from app.server import login
     from app.train import view
     from explainers.installation import ASSETS
@@ -16,7 +19,7 @@ if __name__ == "__main__":  # a session; the server imports this module by its n
     )
     st.logo(ASSETS / "logo.svg")
     login.require_login()
-    st.navigation(
+    page = st.navigation(
         [
             st.Page("pages/compare.py", title="Compare", default=True),
             st.Page("pages/annotate.py", title="Annotate", url_path="annotate"),
@@ -27,7 +30,9 @@ if __name__ == "__main__":  # a session; the server imports this module by its n
             st.Page("pages/methods.py", title="Methods", url_path="methods"),
         ],
         position="top",
-    ).run()
+    )
+    imports.import_alone(*imports.PAGES[page.url_path])
+    page.run()
     view.resume_watching()
 else:
     from app import streamlit_shims

@@ -9,7 +9,6 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
-from scipy.optimize import isotonic_regression
 
 from explainers.evaluation import names, set_frames
 from explainers.evaluation.set_summary import MOST_POINTS, MeanCurves, MethodSummary, binned, name_of
@@ -124,6 +123,8 @@ def apart(
 ) -> NDArray[np.float64]:
     """Return the places, in order, moved as little as possible (by squares) so that neighbours are `gap` apart and all
     lie between two bounds, as far as there is room."""
+    from scipy.optimize import isotonic_regression  # takes a while, and the page does not need it at first
+
     if not len(places):
         return places
     steps = gap * np.arange(len(places))

@@ -4,7 +4,7 @@ A part is the engine or the jobs; trainings are processes of their own, which go
 long.
 
 What the first page needs begins to load early: Streamlit fetches the part of its script that draws an element when the
-first such element arrives, and Python would import the page's modules when its first visitor comes.
+first such element arrives.
 
 The log is lines with time on the standard error, as Streamlit writes its own. Free memory goes back to the system:
 Linux's C library is told so; elsewhere nothing happens.
@@ -18,8 +18,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
-from importlib import import_module
-from threading import Thread, Timer
+from threading import Timer
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -27,12 +26,12 @@ import anyio.to_thread
 
 from app import streamlit_shims
 from app.operations.status import StatusWriter
+from app.server import imports
 
 log = logging.getLogger(__name__)
 
 LONGEST = 8.0  # seconds after which the process ends whatever still runs
 _parts: "WeakSet[Part]" = WeakSet()
-MODULES = ("app.compare.views", "pandas", "app.train.view")  # of the page; Streamlit needs pandas for a component
 LEVEL_VARIABLE = "CROSSLIGHT_LOG"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 LOGGERS = ("app", "explainers")  # the loggers of all our modules are below these
@@ -70,7 +69,7 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
     streamlit_shims.send_at_once()
     for sentence in streamlit_shims.moved():
         log.warning(sentence)
-    import_page()
+    imports.import_first_page()
     status = StatusWriter(snapshot).start()
     yield
     watchdog = Timer(LONGEST, _end)
@@ -92,13 +91,6 @@ def _end() -> None:
 def link_header() -> str:
     """Return the value of the header `Link` of the page; empty where Streamlit has renamed its scripts."""
     return ", ".join(f"<./static/js/{name}>; rel=modulepreload" for name in streamlit_shims.late_scripts())
-
-
-def import_page() -> Thread:
-    """Import the modules of the first page in the background."""
-    thread = Thread(target=lambda: [import_module(name) for name in MODULES], name="imports", daemon=True)
-    thread.start()
-    return thread
 
 
 class OneLine(logging.Formatter):

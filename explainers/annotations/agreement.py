@@ -17,7 +17,6 @@ from itertools import combinations, permutations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import cohen_kappa_score
 
 from explainers.annotations.judged import JudgedItem
 from explainers.metrics.bootstrap import interval_of_rows, item_weights
@@ -161,6 +160,8 @@ def common(item: JudgedItem, one: str, other: str) -> frozenset[str]:
 
 
 def cohen(items: Items, one: str, other: str) -> AgreementValue:
+    from sklearn.metrics import cohen_kappa_score  # takes two seconds, and who annotates does not need it
+
     name = "Cohen's κ"
     both = shared(items, one, other)
     answers = [

@@ -22,7 +22,6 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from explainers.errors import ExplanationError
 from explainers.evaluation.names import NO_EXPLANATION
@@ -54,6 +53,8 @@ def with_student_gains(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def _over_students(row: Mapping[str, Any], without: Sequence[float] | None) -> dict[str, float] | None:
+    from scipy import stats  # takes a second, and most pages do not need it
+
     students = row.get("students", ())
     if not row.get("sim") or without is None or len(students) != len(without) or len(students) < 2:
         return None

@@ -1,12 +1,15 @@
 """The app as a person starts it, in Chromium; every visit is watched for errors and for requests that leave."""
 
+import os
 import re
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -101,6 +104,32 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+LOGS: dict[int, IO[bytes]] = {}  # of the apps that were started here, by port
+OPEN = ExitStack()
+LONGEST_LOG = 4000  # bytes of each that a failure shows
+
+
+def started(port: int) -> "subprocess.Popen[bytes]":
+    """The app, whose log a test that fails shows: its page hides what went wrong."""
+    LOGS[port] = OPEN.enter_context(TemporaryFile())  # noqa: SIM115 (the stack closes it)
+    return measure.start(port, LOGS[port])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        for port, log in LOGS.items():
+            end = log.seek(0, os.SEEK_END)
+            text = os.pread(log.fileno(), LONGEST_LOG, max(0, end - LONGEST_LOG)).decode(errors="replace")
+            report.sections.append((f"Log of the app on port {port}", text))
+    return report
+
+
+def pytest_sessionfinish() -> None:
+    OPEN.close()
+
+
 @contextmanager
 def running_app(store: Path, model: str = "") -> Iterator[str]:
     """The address of an app with this store that may open the folder `model`; it is stopped at the end."""
@@ -111,7 +140,7 @@ def running_app(store: Path, model: str = "") -> Iterator[str]:
         patch.setenv(STORE_VARIABLE, str(store))
         if model:
             patch.setenv(ROOTS_VARIABLE, str(Path(model).parent))
-        app = measure.start(port)
+        app = started(port)
     try:
         measure.wait_for(port)
         yield f"http://127.0.0.1:{port}/"

@@ -28,7 +28,7 @@ from explainers.installation import STORE_VARIABLE
 from explainers.studies.speed import measure
 from tests.app.database.conftest import Server as DatabaseServer
 from tests.app.database.conftest import postgresql
-from tests.browser.conftest import PATIENCE, running_app, settled
+from tests.browser.conftest import PATIENCE, running_app, settled, started
 from tests.browser.test_accessibility_in_chromium import serious
 
 pytestmark = pytest.mark.browser
@@ -197,7 +197,7 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
     made = project(3, tasks=("mark",))
     monkeypatch.setenv(STORE_VARIABLE, str(annotation_store))
     port = measure.free_port()
-    app = measure.start(port)
+    app = started(port)
     try:
         measure.wait_for(port)
         pages = [chromium.new_context(reduced_motion="reduce").new_page() for _ in range(2)]
@@ -216,7 +216,7 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
         units(pages[0]).nth(3).click()  # not confirmed when the server dies
         app.send_signal(signal.SIGKILL)
         app.wait()
-        app = measure.start(port)
+        app = started(port)
         measure.wait_for(port)
         for page in pages:
             page.reload()
@@ -247,7 +247,7 @@ def test_a_database_that_goes_away_loses_no_mark(
     store = Store()
     made = made_in(store, 2, tasks=("mark",))
     port = measure.free_port()
-    app = measure.start(port)
+    app = started(port)
     context = chromium.new_context(reduced_motion="reduce")
     try:
         measure.wait_for(port)

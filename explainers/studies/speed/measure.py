@@ -19,7 +19,7 @@ import urllib.request
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -79,14 +79,9 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def start(port: int) -> "subprocess.Popen[bytes]":
-    """The app, started as by hand but without opening a browser."""
-    return subprocess.Popen(
-        [*COMMAND, f"--server.port={port}"],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+def start(port: int, log: IO[bytes] | int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
+    """The app, started as by hand but without opening a browser; what it prints goes to `log`."""
+    return subprocess.Popen([*COMMAND, f"--server.port={port}"], cwd=ROOT, stdout=log, stderr=log)
 
 
 def wait_for(port: int) -> None:

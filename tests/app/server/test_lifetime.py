@@ -4,8 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -108,13 +106,3 @@ def test_the_header_names_existing_scripts_that_the_page_does_not_load() -> None
         assert any(name.startswith(f"{kind}.") for name in names), kind  # Streamlit has renamed it
     assert not [name for name in names if name in INDEX.read_text(encoding="utf-8")]
     assert len(link_header()) < 1000  # nginx takes 4 kB of headers in all
-
-
-def test_the_modules_of_the_page_are_imported_in_the_background_without_slow_libraries() -> None:
-    code = (
-        "import sys; from app.server import lifetime; lifetime.import_page().join();"
-        "slow = {'torch', 'scipy', 'sklearn'} & set(sys.modules);"
-        "sys.exit(3 if slow or not set(lifetime.MODULES) <= set(sys.modules) else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
-    assert done.returncode == 0
