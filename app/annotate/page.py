@@ -20,7 +20,7 @@ from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, annotate_state
 from app.annotate.tables import method_name
 from app.database.connections import StoreUnavailable
 from app.server import edge, login
-from app.session import value_of
+from app.session import put, value_of
 from app.store import Store
 from explainers.errors import ExplanationError
 from explainers.report.wording import counted
@@ -41,6 +41,7 @@ FAILED = (
     "these items without them."
 )
 MOST_REASONS = 5
+NOT_SAVED = "Not saved yet."
 GUIDELINE_SAVED = "Saved. People see it with their next item; what they confirmed before stays as it is."
 DELETE = "Deletes the project, its items and everything that was confirmed in it."
 LEAVE = "This browser forgets your invitation. Open its link to come back; what you confirmed is kept."
@@ -267,23 +268,30 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
 
 def _guideline(store: Store, project: Project) -> None:
     """Let the owner change the guideline, as a first round of annotations teaches; that of another owner is seen before
-    it is replaced."""
-    seen, stored, key = annotate_state().guidelines, project.spec.guideline, f"guideline of {project.id}"
-    before = seen[project.id] = stored if value_of(key) is None else seen.get(project.id, stored)
-    if before != stored:
+    it is replaced. What is typed and not saved stays while other views are shown."""
+    own, stored, key = annotate_state().guidelines, project.spec.guideline, f"guideline of {project.id}"
+    seen, typed = own.get(project.id, (stored, stored))
+    shown = value_of(key)
+    typed = typed if shown is None else shown
+    if typed == seen:
+        seen = typed = stored
+    own[project.id] = (seen, typed)
+    if seen != stored:
         plain_text.paragraph(plain_text.Bold("Guideline of another owner: "), stored or "none")
-    with st.form(f"guideline {project.id}", border=False):
-        text = st.text_area("Guideline", stored, key=key, help=project_form.GUIDELINE, height=120)
-        pressed = st.form_submit_button("Save the guideline", key="save guideline")
-    if pressed:
-        seen[project.id] = stored
-        try:
-            projects.change_guideline(store, replace(project, spec=replace(project.spec, guideline=before)), text or "")
-        except ExplanationError as error:
-            plain_text.error(str(error))
-            return
-        seen[project.id] = text or ""
-        st.caption(GUIDELINE_SAVED)
+    put(key, typed)
+    st.text_area("Guideline", key=key, help=project_form.GUIDELINE, height=120)
+    if not st.button("Save the guideline", key="save guideline"):
+        if typed != stored:
+            st.caption(NOT_SAVED)
+        return
+    own[project.id] = (stored, typed)
+    try:
+        projects.change_guideline(store, replace(project, spec=replace(project.spec, guideline=seen)), typed)
+    except ExplanationError as error:
+        plain_text.error(str(error))
+        return
+    own[project.id] = (typed, typed)
+    st.caption(GUIDELINE_SAVED)
 
 
 def title() -> None:

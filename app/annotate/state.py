@@ -73,7 +73,7 @@ class Adjudication:
 class AnnotateState(PageState[AnnotateControls]):
     controls: AnnotateControls = field(default_factory=AnnotateControls)
     problem: str = ""  # why a button could not do its work
-    guidelines: dict[int, str] = field(default_factory=dict)  # by project, as this session has seen them
+    guidelines: dict[int, tuple[str, str]] = field(default_factory=dict)  # by project: what was stored, what is typed
     secret: str = ""  # the pass of an invited annotator
     left: bool = False  # whether this browser has forgotten the invitation
     invitation_problem: str = ""

@@ -172,9 +172,13 @@ def test_an_owner_changes_the_guideline(annotate: Callable[..., Annotate]) -> No
     box.set_value("Mark what *decides*.")
     assert "People see it with their next item" in page.press("save guideline").sentences
     assert only_project().spec.guideline == "Mark what *decides*."
+    assert "Not saved yet." not in page.sentences
     other = only_project()
     projects.change_guideline(session.annotation_store(), other, "Another owner's.")
     page.at.text_area(key=f"guideline of {only_project().id}").set_value("Mine.")
+    assert "Not saved yet." in page.run().sentences
+    page.view("Annotate").view("Settings")
+    assert page.at.text_area(key=f"guideline of {only_project().id}").value == "Mine."
     assert "Another owner has changed the guideline meanwhile" in page.press("save guideline").sentences
     assert "Another owner's." in page.sentences
     assert only_project().spec.guideline == "Another owner's."
