@@ -72,6 +72,7 @@ def visitor(store: Store, account: login.Account) -> AnnotateVisitor:
     if state.left:
         keep("")
         plain_text.success(people.LEFT)
+        st.button("Show my own projects", key="own projects", on_click=_come_back)
         st.stop()
     secret = _secret()
     if not secret:
@@ -96,12 +97,22 @@ def check_pass() -> None:
 
 def leave() -> None:
     """Let this browser forget the invitation, whose link still works."""
-    annotate_state().left, annotate_state().secret = True, ""
+    state = annotate_state()
+    state.left, state.left_secret, state.secret = True, _secret(), ""
+
+
+def _come_back() -> None:
+    """Show the page as to somebody without an invitation."""
+    annotate_state().left = False
 
 
 def _secret() -> str:
-    """Return the pass of this session, or that which the browser has kept."""
-    return annotate_state().secret or _text(st.context.cookies.get(COOKIE))
+    """Return the pass of this session, or that which the browser has kept.
+
+    Streamlit reads the cookies when a session begins: one that was left since then is still among them.
+    """
+    state, kept = annotate_state(), _text(st.context.cookies.get(COOKIE))
+    return state.secret or ("" if kept == state.left_secret else kept)
 
 
 def _text(value: object) -> str:

@@ -76,6 +76,7 @@ class AnnotateState(PageState[AnnotateControls]):
     guidelines: dict[int, tuple[str, str]] = field(default_factory=dict)  # by project: what was stored, what is typed
     secret: str = ""  # the pass of an invited annotator
     left: bool = False  # whether this browser has forgotten the invitation
+    left_secret: str = ""  # the pass that it has forgotten
     invitation_problem: str = ""
     next_project: int | None = None  # opened when the page is drawn next
     question: tuple[Store, projects.Project, TaskQuestion] | None = None  # what is asked

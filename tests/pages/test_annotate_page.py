@@ -366,6 +366,8 @@ def test_a_guest_can_leave_and_come_back(annotate: Callable[..., Annotate]) -> N
     secret = people.exchange(store, token, session.tries(), "")
     page = annotate(secret=secret).press("leave")
     assert "Films, as A1" not in page.sentences
+    page.press("own projects").view("Settings")
+    assert "Data: Files of your own, 3 items" in page.sentences
     page.at.query_params["invite"] = token
     assert "Films, as A1" in page.run().sentences
 
