@@ -95,7 +95,7 @@ def _progress_and_problems(job: Job, *, ahead: int) -> None:
     if job.error:
         plain_text.error(job.error)
     if job.finished is not None:
-        st.caption(_when(job))
+        st.caption(_when(job, log))
     for sentence in log.warnings if log is not None else ():
         plain_text.warning(sentence)
 
@@ -132,10 +132,14 @@ def _progress(job: Job, log: outcome.Log | None) -> tuple[float, str]:
     return log.step / log.steps, f"Step {log.step:,} of {log.steps:,}, {epoch}{left}"
 
 
-def _when(job: Job) -> str:
+def _when(job: Job, log: outcome.Log | None) -> str:
+    """When it ended, and how far it had come if it is not done."""
     moment = time.strftime("%d %B, %H:%M", time.localtime(job.finished))
     took = f", after {duration(job.finished - job.started)}" if job.finished and job.started else ""
-    return f"{job.status.capitalize()} on {moment}{took}."
+    at = ""
+    if log is not None and log.step and job.status != "done":
+        at = f", at step {log.step:,} of {log.steps:,}"
+    return f"{job.status.capitalize()} on {moment}{took}{at}."
 
 
 log = logging.getLogger(__name__)
