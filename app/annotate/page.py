@@ -16,7 +16,7 @@ from app.annotate.people import Invite
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.results_view import results_view
 from app.annotate.session import PARAMETER, AnnotateVisitor, attempt
-from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, annotate_state
+from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, GuidelineDraft, annotate_state
 from app.annotate.tables import method_name
 from app.database.connections import StoreUnavailable
 from app.server import edge, login
@@ -269,28 +269,26 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
 def _guideline(store: Store, project: Project) -> None:
     """Let the owner change the guideline, as a first round of annotations teaches; that of another owner is seen before
     it is replaced. What is typed and not saved stays while other views are shown."""
-    own, stored, key = annotate_state().guidelines, project.spec.guideline, f"guideline of {project.id}"
-    seen, typed = own.get(project.id, (stored, stored))
-    shown = value_of(key)
-    typed = typed if shown is None else shown
-    if typed == seen:
-        seen = typed = stored
-    own[project.id] = (seen, typed)
-    if seen != stored:
+    drafts, number, stored = annotate_state().guidelines, (project.id, project.created), project.spec.guideline
+    key = f"guideline of {project.id}"
+    draft, shown = drafts.get(number, GuidelineDraft(stored, stored)), value_of(key)
+    draft = drafts[number] = (draft if shown is None else draft._replace(typed=shown)).against(stored)
+    if draft.of_another or draft.seen != stored:
         plain_text.paragraph(plain_text.Bold("Guideline of another owner: "), stored or "none")
-    put(key, typed)
+    put(key, draft.typed)
     st.text_area("Guideline", key=key, help=project_form.GUIDELINE, height=120)
     if not st.button("Save the guideline", key="save guideline"):
-        if typed != stored:
+        if draft.typed != stored:
             st.caption(NOT_SAVED)
         return
-    own[project.id] = (stored, typed)
+    drafts[number] = draft._replace(seen=stored, of_another=draft.of_another or draft.seen != stored)
     try:
-        projects.change_guideline(store, replace(project, spec=replace(project.spec, guideline=seen)), typed)
+        changed = replace(project, spec=replace(project.spec, guideline=draft.seen))
+        projects.change_guideline(store, changed, draft.typed)
     except ExplanationError as error:
         plain_text.error(str(error))
         return
-    own[project.id] = (typed, typed)
+    drafts[number] = GuidelineDraft(draft.typed, draft.typed)
     st.caption(GUIDELINE_SAVED)
 
 

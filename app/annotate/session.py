@@ -72,7 +72,8 @@ def visitor(store: Store, account: login.Account) -> AnnotateVisitor:
     if state.left:
         keep("")
         plain_text.success(people.LEFT)
-        st.button("Show my own projects", key="own projects", on_click=_come_back)
+        if account.id:  # others would see everybody's projects
+            st.button("Show my own projects", key="own projects", on_click=_come_back)
         st.stop()
     secret = _secret()
     if not secret:
@@ -98,21 +99,18 @@ def check_pass() -> None:
 def leave() -> None:
     """Let this browser forget the invitation, whose link still works."""
     state = annotate_state()
-    state.left, state.left_secret, state.secret = True, _secret(), ""
+    state.left, state.reads_cookie, state.secret = True, False, ""
 
 
 def _come_back() -> None:
-    """Show the page as to somebody without an invitation."""
+    """Show the page as to an account without an invitation."""
     annotate_state().left = False
 
 
 def _secret() -> str:
-    """Return the pass of this session, or that which the browser has kept.
-
-    Streamlit reads the cookies when a session begins: one that was left since then is still among them.
-    """
-    state, kept = annotate_state(), _text(st.context.cookies.get(COOKIE))
-    return state.secret or ("" if kept == state.left_secret else kept)
+    """Return the pass of this session, or that which the browser has kept."""
+    state = annotate_state()
+    return state.secret or (_text(st.context.cookies.get(COOKIE)) if state.reads_cookie else "")
 
 
 def _text(value: object) -> str:

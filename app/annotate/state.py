@@ -35,6 +35,18 @@ class AnnotateControls:
     decided_item: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
 
 
+class GuidelineDraft(NamedTuple):
+    """What an owner types in place of the guideline that was `seen`, which may be that of another owner."""
+
+    seen: str
+    typed: str
+    of_another: bool = False
+
+    def against(self, stored: str) -> "GuidelineDraft":
+        """Return the draft beside what is stored by now; where nothing else is typed it follows that."""
+        return GuidelineDraft(stored, stored) if self.typed in (self.seen, stored) else self
+
+
 class Reply(NamedTuple):
     """What became of an action that a component sent: its id, and a sentence why it failed or what was stored."""
 
@@ -73,10 +85,10 @@ class Adjudication:
 class AnnotateState(PageState[AnnotateControls]):
     controls: AnnotateControls = field(default_factory=AnnotateControls)
     problem: str = ""  # why a button could not do its work
-    guidelines: dict[int, tuple[str, str]] = field(default_factory=dict)  # by project: what was stored, what is typed
+    guidelines: dict[tuple[int, float], GuidelineDraft] = field(default_factory=dict)  # by project's id and creation
     secret: str = ""  # the pass of an invited annotator
     left: bool = False  # whether this browser has forgotten the invitation
-    left_secret: str = ""  # the pass that it has forgotten
+    reads_cookie: bool = True  # until the invitation is left: Streamlit goes on to show the cookie of before
     invitation_problem: str = ""
     next_project: int | None = None  # opened when the page is drawn next
     question: tuple[Store, projects.Project, TaskQuestion] | None = None  # what is asked

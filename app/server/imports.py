@@ -1,12 +1,14 @@
-"""Imports in a server where every session runs in a thread of its own: one thread imports at a time.
+"""What a session imports before it draws, one thread at a time.
 
-Python lets two threads import at once. Where one of them imports `package.part` while the other is in the middle of
-`package`, which needs the part too, it gives one of them a module that is not complete, and the session ends with an
-ImportError (NumPy with `numpy.typing`, SciPy with `scipy.spatial.distance`). So what a session needs before it draws is
-imported here, and the modules of a page before the page runs. Those of the first page begin to load when the server
-starts: else Python would import them when its first visitor comes.
+Every session runs in a thread of its own, and Python lets two threads import at once. Where one of them imports
+`package.part` while the other is in the middle of `package`, which needs the part too, it gives one of them a module
+that is not complete, and the session ends with an ImportError (NumPy with `numpy.typing`). So the modules of the entry
+and of a page are imported here before they run. Imports inside functions and those of the models are not among them.
+
+The modules of the first page begin to load when the server starts: else its first visitor would wait for them.
 """
 
+import logging
 import sys
 from importlib import import_module
 from threading import RLock, Thread
@@ -22,24 +24,27 @@ PAGES = {  # by path in the address
     "train": ("app.train.form", "app.train.texts_form", "app.train.view"),
     "methods": ("app.reference.methods", "app.reference.narrators", "app.reference.papers"),
 }
-_importing = RLock()
+_importing = RLock()  # a module may import others here while it is imported
+log = logging.getLogger(__name__)
 
 
 def import_alone(*names: str) -> None:
-    """Import the modules while no other thread imports by this function; at once if all of them are there."""
-    if all(map(_is_complete, names)):
-        return
-    with _importing:
-        for name in names:
-            import_module(name)
+    """Import the modules, each while no other thread imports here; at once if all of them are there."""
+    for name in names:
+        if not _is_complete(name):
+            with _importing:
+                import_module(name)
 
 
 def import_first_page() -> Thread:
-    """Import the modules of the first page in the background, each by itself, so that a session may come between."""
+    """Import the modules of the first page in the background."""
 
     def work() -> None:
         for name in FIRST_PAGE:
-            import_alone(name)
+            try:
+                import_alone(name)
+            except Exception:  # the page that needs it says so
+                log.exception("%s cannot be imported", name)
 
     thread = Thread(target=work, name="imports", daemon=True)
     thread.start()

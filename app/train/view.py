@@ -133,7 +133,7 @@ def _progress(job: Job, log: outcome.Log | None) -> tuple[float, str]:
 
 
 def _when(job: Job, log: outcome.Log | None) -> str:
-    """When it ended, and how far it had come if it is not done."""
+    """Return when it ended, and how far it had come if it is not done."""
     moment = time.strftime("%d %B, %H:%M", time.localtime(job.finished))
     took = f", after {duration(job.finished - job.started)}" if job.finished and job.started else ""
     at = ""

@@ -104,25 +104,38 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-LOGS: dict[int, IO[bytes]] = {}  # of the apps that were started here, by port
+BEFORE = pytest.StashKey[list[int]]()  # the sizes of the logs when a test begins
+LOGS: list[IO[bytes]] = []  # of the apps that were started here
 OPEN = ExitStack()
 LONGEST_LOG = 4000  # bytes of each that a failure shows
 
 
 def started(port: int) -> "subprocess.Popen[bytes]":
-    """The app, whose log a test that fails shows: its page hides what went wrong."""
-    LOGS[port] = OPEN.enter_context(TemporaryFile())  # noqa: SIM115 (the stack closes it)
-    return measure.start(port, LOGS[port])
+    """The app; a test that fails shows what it has logged meanwhile, because its page hides what went wrong."""
+    LOGS.append(OPEN.enter_context(TemporaryFile()))  # noqa: SIM115 (the stack closes it)
+    return measure.start(port, LOGS[-1])
+
+
+def _size(log: IO[bytes]) -> int:
+    return os.fstat(log.fileno()).st_size
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    item.stash[BEFORE] = [_size(log) for log in LOGS]
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.failed:
-        for port, log in LOGS.items():
-            end = log.seek(0, os.SEEK_END)
-            text = os.pread(log.fileno(), LONGEST_LOG, max(0, end - LONGEST_LOG)).decode(errors="replace")
-            report.sections.append((f"Log of the app on port {port}", text))
+        before = item.stash.get(BEFORE, [])
+        for number, log in enumerate(LOGS):
+            begin = max(before[number] if number < len(before) else 0, _size(log) - LONGEST_LOG)
+            text = os.pread(log.fileno(), LONGEST_LOG, begin).decode(errors="replace")
+            if text:
+                report.sections.append((f"Log of app {number + 1}", text))
     return report
 
 

@@ -2,6 +2,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from app.annotate import answers, people, projects, results, session, workbench
 from app.annotate.projects import Project
 from app.annotate.state import AnnotateState
 from app.annotate.workbench import AHEAD
+from app.server import login
 from app.server.login import ANYBODY
 from app.store import URL_VARIABLE
 from explainers.annotations.records import Marked, Span
@@ -182,6 +184,7 @@ def test_an_owner_changes_the_guideline(annotate: Callable[..., Annotate]) -> No
     assert "Another owner has changed the guideline meanwhile" in page.press("save guideline").sentences
     assert "Another owner's." in page.sentences
     assert only_project().spec.guideline == "Another owner's."
+    assert "Guideline of another owner: Another owner's." in page.run().sentences
     page.press("save guideline")
     assert only_project().spec.guideline == "Mine."
     page.view("Annotate").press("join").item()
@@ -366,10 +369,24 @@ def test_a_guest_can_leave_and_come_back(annotate: Callable[..., Annotate]) -> N
     secret = people.exchange(store, token, session.tries(), "")
     page = annotate(secret=secret).press("leave")
     assert "Films, as A1" not in page.sentences
-    page.press("own projects").view("Settings")
-    assert "Data: Files of your own, 3 items" in page.sentences
+    assert not page.at.get("button")  # to everybody's projects, as without login
     page.at.query_params["invite"] = token
     assert "Films, as A1" in page.run().sentences
+
+
+def test_an_account_that_has_left_an_invitation_gets_to_its_own_projects(
+    annotate: Callable[..., Annotate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(login, "current_account", lambda: login.Account("ada", "Ada", sees_all=False))
+    annotate().create()
+    store = session.annotation_store()
+    (made,) = projects.projects(store, ANYBODY)
+    secret = people.exchange(store, people.invite(store, made.id, "A1"), session.tries(), "")
+    monkeypatch.setattr(st, "context", SimpleNamespace(cookies={session.COOKIE: secret}, ip_address="", url=""))
+    page = annotate()
+    assert "Films, as A1" in page.sentences
+    page.press("leave").press("own projects").view("Settings")  # the old cookie is still read
+    assert "Data: Files of your own, 3 items" in page.sentences
 
 
 def test_a_button_that_cannot_store_says_so(annotate: Callable[..., Annotate], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,103 +1,116 @@
 """Modules that sessions import at once, and those of the pages."""
 
+import ast
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from importlib import import_module
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+from types import ModuleType
 
 import pytest
 
 from app.server import imports
 
 ROOT = Path(__file__).parents[3]
-LONG = 0.2  # seconds that each module of the packages here takes
-THIRD_PARTY = """
+WAIT = 30  # seconds at most
+PACKAGE = "circular_package"
+IMPORTED = """
 import sys
 import streamlit
 from app.server import imports
-imports.import_alone(*imports.SESSION, *imports.PAGES[{path!r}])
+for name in (*imports.SESSION, *imports.PAGES[{path!r}]):
+    imports.import_alone(name)
 before = set(sys.modules)
 own = ("app", "explainers", *sys.stdlib_module_names)
 lines = [line for line in open({page!r}, encoding="utf-8") if line.startswith(("import ", "from "))]
 exec("".join(lines), {{}})
-new = {{name for name in set(sys.modules) - before if name.partition(".")[0] not in own}}
-print(*sorted(new))
+print(*sorted(name for name in set(sys.modules) - before if name.partition(".")[0] not in own))
+print(*sorted({{"torch", "scipy", "sklearn"}} & set(sys.modules)))
 """
 
 
 @pytest.fixture
-def circular(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The name of a package like NumPy: it needs its part `typing`, which needs the package."""
-    package = tmp_path / "circular_package"
+def gates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """Events of a package like NumPy: it needs its part `typing`, which needs the package. `begun`: its import has;
+    `go`: it may go on, as soon as its part is being imported, too."""
+    module = ModuleType("gates")
+    module.begun, module.go = threading.Event(), threading.Event()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "gates", module)
+    package = tmp_path / PACKAGE
     package.mkdir()
     (package / "__init__.py").write_text(
-        f"import time\ntime.sleep({LONG})\nfrom circular_package.typing import KIND\nVALUE = KIND\n"
+        f"import time, gates\ngates.begun.set()\ngates.go.wait({WAIT})\ntime.sleep(0.2)\n"
+        f"from {PACKAGE}.typing import KIND\n"
     )
-    (package / "typing.py").write_text(f"import time\nimport circular_package\nKIND = 1\ntime.sleep({LONG})\n")
+    (package / "typing.py").write_text(f"import gates\ngates.go.set()\nimport {PACKAGE}\nKIND = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield package.name
-    for name in [name for name in sys.modules if name.partition(".")[0] == package.name]:
+    yield module
+    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
         del sys.modules[name]
 
 
-def errors_of(first: Callable[[], object], second: Callable[[], object]) -> list[str]:
-    """What two threads raise, of which the second begins in the middle of the first."""
+def test_a_package_and_its_part_are_imported_by_two_sessions_at_once(gates: ModuleType) -> None:
     raised: list[str] = []
 
-    def run(work: Callable[[], object], after: float) -> None:
-        time.sleep(after)
+    def session(name: str) -> None:
         try:
-            work()
+            imports.import_alone(name)
         except Exception as error:  # whatever Python makes of it
             raised.append(str(error))
 
-    threads = [Thread(target=run, args=(first, 0.0)), Thread(target=run, args=(second, LONG / 2))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return raised
-
-
-def test_a_package_and_its_part_are_imported_by_two_sessions_at_once(circular: str) -> None:
-    first, second = lambda: imports.import_alone(circular), lambda: imports.import_alone(f"{circular}.typing")
-    assert errors_of(first, second) == []
-
-
-def test_without_the_lock_one_of_them_gets_a_module_that_is_not_complete(circular: str) -> None:
-    raised = errors_of(lambda: import_module(circular), lambda: import_module(f"{circular}.typing"))
-    assert "partially initialized module" in raised[0]
+    first = Thread(target=session, args=(PACKAGE,))
+    first.start()
+    assert gates.begun.wait(WAIT)
+    second = Thread(target=session, args=(f"{PACKAGE}.typing",))
+    second.start()
+    second.join(timeout=0.2)  # without the lock it would let the first one go on by now
+    gates.go.set()
+    for thread in (first, second):
+        thread.join(timeout=WAIT)
+    assert raised == []
+    assert sys.modules[PACKAGE].KIND == 1
 
 
 def test_what_is_there_waits_for_nobody() -> None:
     with imports._importing:
         thread = Thread(target=imports.import_alone, args=("sys", "app.server.imports"))
         thread.start()
-        thread.join(timeout=30)
+        thread.join(timeout=WAIT)
         assert not thread.is_alive()
 
 
-def test_the_modules_of_the_first_page_are_imported_in_the_background_without_slow_libraries() -> None:
-    code = (
-        "import sys; from app.server import imports; imports.import_first_page().join();"
-        "slow = {'torch', 'scipy', 'sklearn'} & set(sys.modules);"
-        "sys.exit(3 if slow or not set(imports.FIRST_PAGE) <= set(sys.modules) else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
-    assert done.returncode == 0
+def test_a_module_that_cannot_be_imported_keeps_nothing_of_the_first_page_away(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+
+    def imported(name: str) -> None:
+        asked.append(name)
+        raise ImportError(name)
+
+    monkeypatch.setattr(imports, "import_alone", imported)
+    imports.import_first_page().join(timeout=WAIT)
+    assert tuple(asked) == imports.FIRST_PAGE
+    assert all(f"{name} cannot be imported" in caplog.text for name in imports.FIRST_PAGE)
 
 
 @pytest.mark.parametrize("path", imports.PAGES)
-def test_a_page_that_runs_imports_nothing_more_of_others(path: str) -> None:
-    code = THIRD_PARTY.format(path=path, page=f"pages/{path or 'compare'}.py")
+def test_the_imports_of_a_page_load_no_more_of_others_and_no_slow_library(path: str) -> None:
+    code = IMPORTED.format(path=path, page=f"pages/{path or 'compare'}.py")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
 
 
 def test_every_page_of_the_navigation_has_its_modules() -> None:
-    assert {f"{path or 'compare'}.py" for path in imports.PAGES} == {
-        page.name for page in (ROOT / "pages").glob("*.py")
-    }
+    calls = [
+        node for node in ast.walk(ast.parse((ROOT / "streamlit_app.py").read_text())) if isinstance(node, ast.Call)
+    ]
+    pages = [
+        {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "Page"
+    ]
+    assert {page.get("url_path", "") for page in pages} == set(imports.PAGES)
+    assert [page for page in pages if page.get("default")] == [page for page in pages if "url_path" not in page]
