@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import overload
+from typing import TypeVar, overload
 
 from transformers.utils.logging import tqdm
 from typing_extensions import TypedDict, Unpack
@@ -36,6 +36,7 @@ ModelPair._repr_html_ = pair_fragment  # type: ignore[attr-defined]
 
 
 WORTH_SAYING = 5.0  # seconds that are left
+Worked = TypeVar("Worked")
 Input = str | Example | tuple[str, str]  # one text, a pair, or anything as an example
 
 
@@ -94,7 +95,8 @@ def explain(
 ) -> Comparison | Comparisons:
     """Explains why the model predicts its class (or what supports `label`) with each method, and measures each.
 
-    A list of texts, pairs (text, text) or examples is explained one after the other, with a progress bar.
+    A list, series or array of texts, pairs (text, text) or examples is explained one after the other, with a progress
+    bar.
 
     With `versus`, what supports the class rather than that other one: p(label) / (p(label) + p(versus)).
 
@@ -112,6 +114,8 @@ def explain(
     the device is that of the model.
     Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
+    if not isinstance(model, FrozenModel):
+        raise ExplanationError(f"{type(model).__name__} is no model. Give what load(…) or wrap(…) returns.")
     if precision is not None:
         model = model.in_precision(checked_precision(precision))
     settings = checked_settings(unit, erasure or model.default_erasure, samples, steps, seed, sampling, opened)
@@ -119,13 +123,16 @@ def explain(
     ids = (methods,) if isinstance(methods, str) else methods
     seconds = checked_budget(budget)
     explained = partial(compare, model, methods=ids, label=label, versus=versus, settings=settings, seconds=seconds)
+    listed = getattr(text, "tolist", None)  # of a series or an array
+    text = text if listed is None else listed()
     if isinstance(text, list):
         if text_pair is not None or image is not None or guess:
             raise ExplanationError(
                 "text_pair, image and guess belong to one input. Put pairs and images into the list."
             )
         examples = [checked_input(model, number, item, settings) for number, item in enumerate(text)]
-        return Comparisons(explained(example) for example in tqdm(examples, desc="Explaining", unit="input"))
+        numbered = enumerate(tqdm(examples, desc="Explaining", unit="input"))
+        return Comparisons(_of_list(number, partial(explained, example)) for number, example in numbered)
     example = to_example(text, text_pair)
     if image is not None:
         example = replace(example, image=input_image(image))
@@ -165,14 +172,23 @@ def explain_beside(
     return two_models(first, explain(second, to_example(text, text_pair), image=image, **other), narrators)
 
 
-def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:
-    """Return an input of a list. Raises `ExplanationError` with its number, before the first one is explained."""
+def _of_list(number: int, work: Callable[[], Worked]) -> Worked:
+    """Return what the work about an input of a list gives. Raises `ExplanationError` with its number."""
     try:
-        example = to_example(item)
-        checked_encoding(model, example, settings)
+        return work()
     except ExplanationError as error:
         raise ExplanationError(f"Input {number}: {error}") from error
-    return example
+
+
+def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:
+    """Return an input of a list. Raises `ExplanationError` with its number, before the first one is explained."""
+
+    def checked() -> Example:
+        example = to_example(item)
+        checked_encoding(model, example, settings)
+        return example
+
+    return _of_list(number, checked)
 
 
 def compare(

@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from explainers import api
 from explainers.api import explain
 from explainers.comparison.decision import ablated_inputs, decide
 from explainers.datasets.example import Example, InputImage
@@ -270,3 +272,41 @@ def test_no_input_at_all_is_an_empty_list(model: FrozenModel) -> None:
     assert nothing == []
     assert nothing.to_frame().empty
     assert repr(nothing) == "<Comparisons of no input>"
+
+
+@pytest.mark.parametrize("inputs", [pd.Series(["the good film", "bad"]), np.array(["the good film", "bad"])])
+def test_a_series_and_an_array_are_lists(model: FrozenModel, inputs: Any) -> None:
+    comparisons = explain(model, inputs, methods="occlusion")
+    assert [comparison.decision.encoding.texts for comparison in comparisons] == [("the good film",), ("bad",)]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (None, "An input is a text, a pair of texts (text, text) or an Example, not NoneType."),
+        (["good", 2], "Input 1: An input is a text, a pair of texts (text, text) or an Example, not int."),
+        (("good", None), "An input is a text, a pair of texts (text, text) or an Example, not str, NoneType."),
+    ],
+)
+def test_what_is_no_text_is_a_sentence(model: FrozenModel, given: Any, sentence: str) -> None:
+    with pytest.raises(ExplanationError) as raised:
+        explain(model, given, methods="occlusion")
+    assert str(raised.value) == sentence
+
+
+def test_a_name_in_place_of_a_model_is_a_sentence() -> None:
+    with pytest.raises(ExplanationError, match=r"str is no model. Give what load\(…\) or wrap\(…\) returns."):
+        explain("sst2", "good")  # type: ignore[arg-type]
+
+
+def test_an_input_of_a_list_that_fails_is_named(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = api.compare
+
+    def fails(model: FrozenModel, text: Example, *given: Any, **rest: Any) -> Any:
+        if text.text == "bad":
+            raise ExplanationError("It is bad.")
+        return real(model, text, *given, **rest)
+
+    monkeypatch.setattr(api, "compare", fails)
+    with pytest.raises(ExplanationError, match=r"Input 1: It is bad."):
+        explain(model, ["good", "bad"], methods="occlusion")

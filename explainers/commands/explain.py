@@ -1,13 +1,15 @@
-"""`python -m explainers explain`: one input, several methods, and the metrics of each."""
+"""`python -m explainers explain`: one input, several methods, and the metrics of each; or the scores of many."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from explainers.commands import options
 from explainers.datasets.example import Example, InputImage
+from explainers.datasets.labelled_rows import Columns
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import base_id, check_applicable, default_methods, select, selection
@@ -16,13 +18,18 @@ from explainers.results.decision import DEFAULT_SAMPLING, UNTIL_SETTLED, checked
 if TYPE_CHECKING:
     from explainers.methods.registry import MethodSpec
     from explainers.models.frozen_model import FrozenModel
-    from explainers.results.comparison import Comparison
 
 TABLE_SUFFIXES = (".csv", ".parquet")
+ROWS = "Many inputs"
+OF_ONE = ("text", "text_pair", "image", "beside", "attributions", "html", "opened", "superpixels", "budget", "json_")
+OPTIONS = {"opened": "open", "json_": "json"}  # that are called otherwise
 
 
 def explain_command(
-    text: Annotated[str, typer.Option(help="The text to explain; of a pair the first, such as the premise.")],
+    context: typer.Context,
+    text: Annotated[
+        str | None, typer.Option(help="The text to explain; of a pair the first, such as the premise.")
+    ] = None,
     text_pair: Annotated[str | None, typer.Option(help="The second text of a pair, such as the hypothesis.")] = None,
     image: Annotated[
         Path | None, typer.Option(help="A PNG, JPEG, WebP, GIF or BMP file that the text is about.")
@@ -84,12 +91,31 @@ def explain_command(
     table: Annotated[
         Path | None, typer.Option(help="Also write the scores to this .csv or .parquet file, a row per unit.")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Explain every row of this .csv, .tsv, .jsonl, .parquet or .txt file, and write the scores to "
+            "--table; an interrupted run goes on.",
+            rich_help_panel=ROWS,
+        ),
+    ] = None,
+    column: Annotated[str, typer.Option(help="Column of the texts.", rich_help_panel=ROWS)] = "text",
+    pair_column: Annotated[str, typer.Option(help="Column of the second texts.", rich_help_panel=ROWS)] = "",
+    image_column: Annotated[
+        str, typer.Option(help="Column of the images: files in the folder of the table.", rich_help_panel=ROWS)
+    ] = "",
+    id_column: Annotated[
+        str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=ROWS)
+    ] = "",
 ) -> None:
-    """Explain one input with several methods, and measure each explanation."""
+    """Explain one input with several methods, and measure each explanation; or every row of a table."""
     with options.user_errors(), options.downloads(yes=yes):
+        if data is not None:
+            return typer.echo(explain_table(data, context.params))
         numbers, seconds = sentence_numbers(opened), checked_budget(budget)
         checked_settings(unit, erasure or "mask", samples, steps, seed, sampling, numbers)
         check_table(table)
+        check_places(table, html)
         if beside is not None and (attributions is not None or html is not None or table is not None or superpixels):
             raise ExplanationError(
                 "--attributions, --superpixels, --html and --table are about one model. Omit them, or --beside."
@@ -102,20 +128,20 @@ def explain_command(
         from explainers.models.inputs.requirements import check_image, check_text_count
         from explainers.models.prompt import read_prompt
         from explainers.report.document import document
+        from explainers.report.tables import write_frame
         from explainers.report.terminal import comparison_lines
         from explainers.report.two_models import failure_notes, pair_lines
         from explainers.results.manifest import strict_json
         from explainers.training.artifacts import check_fitted
 
-        example = Example(text, text_pair, image=InputImage(path=image) if image else None)
+        example = Example(typed(text), text_pair, image=InputImage(path=image) if image else None)
         frozen = load(model, prompt=None if prompt is None else read_prompt(prompt), device=device, precision=precision)
         settings = checked_settings(unit, erasure or frozen.default_erasure, samples, steps, seed, sampling, numbers)
         check_image(frozen.name, example, multimodal=frozen.multimodal)
         check_text_count(frozen.name, frozen.input_names, example)
         check_applicable(chosen, example)
         check_fitted(frozen.name, frozen.version, [spec for spec in select(chosen) if spec.id != base_id(spec.id)])
-        if superpixels:
-            frozen = with_superpixels(frozen, superpixels)
+        frozen = with_superpixels(frozen, superpixels)
         if beside is not None:
             pair = explain_beside(
                 frozen,
@@ -158,7 +184,7 @@ def explain_command(
         if html is not None:
             write_page(html, document(comparison))
         if table is not None:
-            write_scores(table, comparison)
+            write_frame(table, comparison.to_frame("scores"))
         typer.echo(comparison.as_json() if json_ else "\n".join(comparison_lines(comparison)))
 
 
@@ -188,13 +214,58 @@ def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec,
 
 
 def with_superpixels(model: "FrozenModel", count: int) -> "FrozenModel":
-    """The same model with superpixels as image units. Raises `ExplanationError` for a model that reads no images."""
+    """The same model with superpixels as image units, or as it is for 0. Raises `ExplanationError` for a model that
+    reads no images."""
+    if not count:
+        return model
     from explainers.models.multimodal.blending import Superpixels
     from explainers.models.multimodal.model import MultimodalModel
 
     if not isinstance(model, MultimodalModel):
         raise ExplanationError(f"{model.name} reads no images that could be cut into superpixels. Omit --superpixels.")
     return model.with_patching(Superpixels(count))
+
+
+def typed(text: str | None) -> str:
+    """Return the text. Raises `ExplanationError` where there is none."""
+    if text is None:
+        raise ExplanationError("There is no text. Give one with --text, or a table of them with --data.")
+    return text
+
+
+def explain_table(data: Path, typed: Mapping[str, Any]) -> str:
+    """Explain every row of a table with what was `typed`; return a summary. Raises `ExplanationError`."""
+    if of_one := [name for name in OF_ONE if typed[name] not in (None, "", 0, False)]:
+        named = ", ".join(f"--{OPTIONS.get(name, name).replace('_', '-')}" for name in of_one)
+        raise ExplanationError(f"About one input only: {named}. Omit it, or --data.")
+    if typed["table"] is None:
+        raise ExplanationError("Say with --table where the scores are written, as in --table scores.parquet.")
+    check_table(typed["table"])
+    check_places(typed["table"])
+    chosen = selection(() if typed["methods"] is None else options.split_ids(typed["methods"]))
+    if chosen.narrators:
+        raise ExplanationError("A table holds scores, and narrators write sentences. Omit them from --methods.")
+    unit, drawn = typed["unit"], tuple(typed[name] for name in ("samples", "steps", "seed", "sampling"))
+    checked_settings(unit, typed["erasure"] or "mask", *drawn)
+
+    from explainers.commands.explain_rows import RowsPlan, explain_rows  # takes seconds
+    from explainers.models.catalog import load
+    from explainers.models.prompt import read_prompt
+
+    prompt = None if typed["prompt"] is None else read_prompt(typed["prompt"])
+    model = load(typed["model"], prompt=prompt, device=typed["device"], precision=typed["precision"])
+    settings = checked_settings(unit, typed["erasure"] or model.default_erasure, *drawn)
+    columns = Columns(typed["column"], typed["pair_column"], id=typed["id_column"], image=typed["image_column"])
+    methods = tuple(chosen.methods or default_methods())
+    plan = RowsPlan(typed["table"], methods, typed["label"], typed["versus"], settings)
+    return explain_rows(model, data, columns, plan, chosen.methods)
+
+
+def check_places(*paths: Path | None) -> None:
+    """Raise `ExplanationError` where a file cannot be written, before anything is computed."""
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            raise ExplanationError(f"{path.parent} is no folder. Make it, or choose another place for {path.name}.")
 
 
 def check_table(path: Path | None) -> None:
@@ -209,16 +280,3 @@ def write_page(path: Path, page: str) -> None:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise ExplanationError(f"The page cannot be written to {path}: {error.strerror}.") from error
-
-
-def write_scores(path: Path, comparison: "Comparison") -> None:
-    from explainers.report.tables import csv_text
-
-    frame = comparison.to_frame("scores")
-    try:
-        if path.suffix.lower() == ".csv":
-            path.write_text(csv_text(frame), encoding="utf-8", newline="")
-        else:
-            frame.to_parquet(path, index=False)
-    except OSError as error:
-        raise ExplanationError(f"The table cannot be written to {path}: {error.strerror or error}.") from error

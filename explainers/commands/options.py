@@ -109,8 +109,8 @@ def say_precision(asked: str, counts: Mapping[str, int]) -> None:
 
 
 def split_ids(ids: str) -> tuple[str, ...]:
-    """From "aml,lime" to both ids; an empty one between commas stays, and is reported as unknown later."""
-    return tuple(ids.split(","))
+    """From "aml, lime" to both ids; an empty one between commas stays, and is reported as unknown later."""
+    return tuple(map(str.strip, ids.split(",")))
 
 
 def given_ids(ids: str) -> tuple[str, ...]:

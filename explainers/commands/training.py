@@ -17,6 +17,8 @@ from explainers.models.ray_cluster import LOCAL, RAY, check_engine
 from explainers.report.wording import duration
 from explainers.training.spec import ALL, FitSpec, read_spec, settings_text
 
+CALLED = "It is called {0}, as in explain --methods {0}."
+
 
 def train_model_command(
     name: Annotated[str, typer.Argument(help="The embedded model to train, such as sst2.")],
@@ -176,6 +178,8 @@ def fit_command(
         else:
             say = None if file is not None else options.show_progress  # a job's card has the warnings too
             typer.echo(json.dumps(run_fit(spec, say), indent=2))
+            if say is not None and spec.variant and not spec.out and spec.method not in NARRATORS.ids:
+                say(CALLED.format(f"{'METHOD' if spec.method == ALL else spec.method}:{spec.variant}"))
 
 
 def with_precision(

@@ -139,7 +139,7 @@ class FunctionModel(FrozenModel):
 
 def wrap_function(function: Function, labels: Sequence[str] | None, name: str, mask: str) -> FunctionModel:
     """Return the model, after it has answered a text. Raises `ModelUnavailable` with a sentence."""
-    given = tuple(labels or ())
+    given = () if labels is None else tuple(map(str, labels))  # as in the `classes_` of scikit-learn
     if isinstance(labels, str) or len(set(given)) != len(given) or not all(given) or len(given) == 1:
         raise ModelUnavailable(f"{name!r} needs two or more different names of classes as labels.")
     model = FunctionModel(

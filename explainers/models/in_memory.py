@@ -137,7 +137,7 @@ def _labels(name: str, config: Any, labels: Sequence[str] | None) -> tuple[str, 
         raw = config.to_dict()
         return two_classes(name, raw, named=False) if outputs == 1 else class_names(name, raw, outputs)
     classes = 2 if outputs == 1 else outputs  # one output is the margin of the second class
-    given = tuple(labels)
+    given = tuple(map(str, labels))
     if isinstance(labels, str) or len(given) != classes or len(set(given)) != classes or not all(given):
         named = repr(labels) if isinstance(labels, str) else ", ".join(map(repr, given[:10]))
         raise ModelUnavailable(f"{name!r} needs {classes} different names of classes as labels, not {named}.")

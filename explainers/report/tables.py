@@ -12,12 +12,14 @@ import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from explainers.datasets.tables import formula_like
+from explainers.errors import ExplanationError
 from explainers.installation import VERSION
 from explainers.metrics import bootstrap, faithfulness
 from explainers.report.metric_rows import metric_rows
@@ -294,6 +296,18 @@ def csv_text(frame: pd.DataFrame) -> str:
     """Missing values are empty cells; text that a spreadsheet would run as a formula gets an apostrophe in front."""
     text: str = _map_text(frame, _guarded).to_csv(index=False, lineterminator="\n")
     return text
+
+
+def write_frame(path: Path, frame: pd.DataFrame) -> None:
+    """Write a frame as CSV (`csv_text`) or Parquet, as the name of the file says. Raises `ExplanationError` if that is
+    not possible."""
+    try:
+        if path.suffix.lower() == ".csv":
+            path.write_text(csv_text(frame), encoding="utf-8", newline="")
+        else:
+            path.write_bytes(parquet(frame))
+    except OSError as error:
+        raise ExplanationError(f"The table cannot be written to {path}: {error.strerror or error}.") from error
 
 
 def _guarded(text: str) -> str:

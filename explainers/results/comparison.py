@@ -5,7 +5,7 @@ line, the app and stored results alike. Importing this module does not load torc
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -204,7 +204,13 @@ class Comparison:
             return frames.metrics(self.displayed_results, self.random_control, target, erasure)
         if table == "curves":
             return frames.curves(self.results, self.random_control, target, erasure)
-        return frames.scores(self.results, target, self.names, self.decision.kind_of)
+        return self.scores_of(result.attribution for result in self.results)
+
+    def scores_of(self, attributions: Iterable[Attribution]) -> "pandas.DataFrame":
+        """Return the frame "scores" of these explanations of the same decision, measured or not."""
+        from explainers.results import frames
+
+        return frames.scores(attributions, self._target(), self.names, self.decision.kind_of)
 
     def as_dict(self) -> dict[str, Any]:
         """`model`, `label`, `probabilities` by label, `explanations`, the random control and the run manifest.

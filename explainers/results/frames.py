@@ -1,13 +1,13 @@
 """A comparison as pandas frames: a row per method and unit, per method, or per curve point."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from explainers.results.attribution import ranking
+from explainers.results.attribution import Attribution, ranking
 from explainers.results.events import MethodResult, RandomControl
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MULTIMODAL_PARTS = ("Text", "Picture")  # values of the column `of`: part of the
 
 
 def scores(
-    results: Sequence[MethodResult], target: Classes, parts: Sequence[str], kind_of: Callable[["Unit"], str]
+    attributions: Iterable[Attribution], target: Classes, parts: Sequence[str], kind_of: Callable[["Unit"], str]
 ) -> pd.DataFrame:
     """Return a row per method and unit; `parts` names the inputs by `Unit.segment`, `kind_of` is that of a decision.
 
@@ -30,7 +30,7 @@ def scores(
     Patches have their sides in pixels of the given image.
     """
     rows, head = list[dict[str, Any]](), _head(target)
-    for attribution in (result.attribution for result in results):
+    for attribution in attributions:
         names = MULTIMODAL_PARTS if attribution.encoding.multimodal else parts
         ranks = np.argsort(ranking(attribution.scores)) + 1
         spreads = attribution.spread or (None,) * len(attribution.scores)

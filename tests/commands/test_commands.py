@@ -152,7 +152,7 @@ def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
         (("--samples", "1"), "Samples must be at least 10"),
         (("--text", ""), "The text is empty"),
         (("--text", " \n"), "The text is empty"),
-        (("--html", "/no/such/folder/page.html"), "The page cannot be written to /no/such/folder/page.html"),
+        (("--html", "/no/such/folder/page.html"), "/no/such/folder is no folder"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -287,11 +287,12 @@ def test_a_formula_in_a_table_is_text(small: None, tmp_path: Path) -> None:
     ("name", "sentence"),
     [
         ("scores.xlsx", "A table cannot be written as 'scores.xlsx'. Give a file name that ends in .csv or .parquet."),
-        ("none/scores.csv", "The table cannot be written to "),
-        ("none/scores.parquet", "The table cannot be written to "),
+        ("folder.csv", "The table cannot be written to "),
+        ("folder.parquet", "The table cannot be written to "),
     ],
 )
 def test_a_table_that_cannot_be_written_is_one_sentence(small: None, tmp_path: Path, name: str, sentence: str) -> None:
+    (tmp_path / name).mkdir()
     result = explained("--methods", "occlusion", "--table", str(tmp_path / name))
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(sentence)

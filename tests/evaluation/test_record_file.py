@@ -37,7 +37,7 @@ def test_records_that_are_not_complete_are_dropped(path: Path) -> None:
 
 def test_records_of_another_run_are_neither_mixed_nor_lost(path: Path) -> None:
     before = path.read_text("utf-8")
-    with pytest.raises(ExplanationError, match=r"records.jsonl belongs to another run. Choose another folder"):
+    with pytest.raises(ExplanationError, match=r"records.jsonl belongs to another run, with another value of: "):
         resume_records(path, {"seed": 1})
     assert path.read_text("utf-8") == before
 

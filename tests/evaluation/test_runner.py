@@ -176,7 +176,7 @@ def test_another_evaluation_needs_another_folder(
 ) -> None:
     done(bert, plan("attention_mean"), tmp_path)
     before = (tmp_path / "texts.jsonl").read_text(encoding="utf-8")
-    with pytest.raises(ExplanationError, match=r"belongs to another run. Choose another folder or delete it"):
+    with pytest.raises(ExplanationError, match=r"another run, with another value of: .*\. Choose another place"):
         next(run_evaluation(bert, texts, plan("attention_mean", **changed), tmp_path))
     assert (tmp_path / "texts.jsonl").read_text(encoding="utf-8") == before
 

@@ -153,6 +153,11 @@ def test_labels_that_name_no_classes_are_refused(labels: Any) -> None:
         wrap(half, labels=labels)
 
 
+@pytest.mark.parametrize("labels", [np.array(["bad", "good"]), np.array([0, 1]), [0, 1]])
+def test_labels_are_those_of_a_classifier_of_scikit_learn(labels: Any) -> None:
+    assert wrap(half, labels=labels).labels == tuple(map(str, labels))
+
+
 def test_more_names_than_classes_are_refused() -> None:
     with pytest.raises(ModelUnavailable, match=r"gave an array \(1, 2\), not \(1, 3\)"):
         wrap(half, labels=["a", "b", "c"])
