@@ -193,7 +193,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     ),
     "app/train/view.py": (
         "*_progress(job, log)",
-        "_when(job)",
+        "_when(job, log)",
     ),
 }
 
