@@ -14,7 +14,7 @@ from explainers.results.decision import DEFAULT_SAMPLING
 if TYPE_CHECKING:
     from explainers.evaluation.set_spec import SetSpec
 
-PANEL, RUN_PANEL = "Rows of a table", "How it runs"
+RUN_PANEL = "How it runs"
 FROM_PRESET = "the preset's"
 COLUMNS = ("column", "pair_column", "label_column", "id_column", "rationale_column", "image_column")
 
@@ -63,35 +63,25 @@ def evaluate_command(
     precision: options.PrecisionName = "float32",
     yes: options.Yes = False,
     json_: options.AsJson = False,
-    column: Annotated[
-        str, typer.Option(help="Column of the texts in a .csv, .tsv, .jsonl or .parquet file.", rich_help_panel=PANEL)
-    ] = "text",
-    pair_column: Annotated[str, typer.Option(help="Column of the second texts.", rich_help_panel=PANEL)] = "",
+    column: options.TextColumn = "text",
+    pair_column: options.PairColumn = "",
     label_column: Annotated[
-        str, typer.Option(help="Column of the right classes, names or numbers.", rich_help_panel=PANEL)
+        str, typer.Option(help="Column of the right classes, names or numbers.", rich_help_panel=options.TABLE_ROWS)
     ] = "",
-    id_column: Annotated[
-        str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=PANEL)
-    ] = "",
+    id_column: options.IdColumn = "",
     rationale_column: Annotated[
         str,
         typer.Option(
             help="Column of what people marked, such as [[0, 4], [9, 12]]: how far the methods agree with them.",
-            rich_help_panel=PANEL,
+            rich_help_panel=options.TABLE_ROWS,
         ),
     ] = "",
-    image_column: Annotated[
-        str,
-        typer.Option(
-            help="Column of the images, for multimodal models: files in the folder of the table or below it.",
-            rich_help_panel=PANEL,
-        ),
-    ] = "",
+    image_column: options.ImageColumn = "",
     label_class: Annotated[
         list[str] | None,
         typer.Option(
             help="A label of the table that the model calls otherwise, as pos=positive; once for each.",
-            rich_help_panel=PANEL,
+            rich_help_panel=options.TABLE_ROWS,
         ),
     ] = None,
     thorough: Annotated[

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
 
 TABLE_SUFFIXES = (".csv", ".parquet")
-ROWS = "Many inputs"
 OF_ONE = ("text", "text_pair", "image", "beside", "attributions", "html", "opened", "superpixels", "budget", "json_")
 OPTIONS = {"opened": "open", "json_": "json"}  # that are called otherwise
 
@@ -96,17 +95,13 @@ def explain_command(
         typer.Option(
             help="Explain every row of this .csv, .tsv, .jsonl, .parquet or .txt file, and write the scores to "
             "--table; an interrupted run goes on.",
-            rich_help_panel=ROWS,
+            rich_help_panel=options.TABLE_ROWS,
         ),
     ] = None,
-    column: Annotated[str, typer.Option(help="Column of the texts.", rich_help_panel=ROWS)] = "text",
-    pair_column: Annotated[str, typer.Option(help="Column of the second texts.", rich_help_panel=ROWS)] = "",
-    image_column: Annotated[
-        str, typer.Option(help="Column of the images: files in the folder of the table.", rich_help_panel=ROWS)
-    ] = "",
-    id_column: Annotated[
-        str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=ROWS)
-    ] = "",
+    column: options.TextColumn = "text",
+    pair_column: options.PairColumn = "",
+    image_column: options.ImageColumn = "",
+    id_column: options.IdColumn = "",
 ) -> None:
     """Explain one input with several methods, and measure each explanation; or every row of a table."""
     with options.user_errors(), options.downloads(yes=yes):
@@ -134,7 +129,7 @@ def explain_command(
         from explainers.results.manifest import strict_json
         from explainers.training.artifacts import check_fitted
 
-        example = Example(typed(text), text_pair, image=InputImage(path=image) if image else None)
+        example = Example(given_text(text), text_pair, image=InputImage(path=image) if image else None)
         frozen = load(model, prompt=None if prompt is None else read_prompt(prompt), device=device, precision=precision)
         settings = checked_settings(unit, erasure or frozen.default_erasure, samples, steps, seed, sampling, numbers)
         check_image(frozen.name, example, multimodal=frozen.multimodal)
@@ -226,7 +221,7 @@ def with_superpixels(model: "FrozenModel", count: int) -> "FrozenModel":
     return model.with_patching(Superpixels(count))
 
 
-def typed(text: str | None) -> str:
+def given_text(text: str | None) -> str:
     """Return the text. Raises `ExplanationError` where there is none."""
     if text is None:
         raise ExplanationError("There is no text. Give one with --text, or a table of them with --data.")

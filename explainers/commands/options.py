@@ -52,6 +52,22 @@ QuickMethods = Annotated[
 ]
 ExplainedUnder = Annotated[str, typer.Option(help="Erasure operator with which the explanations are made.")]
 FitData = Annotated[Path | None, typer.Option(help="As for fit.")]
+TABLE_ROWS = "Rows of a table"  # the panel of the options about columns
+TextColumn = Annotated[
+    str,
+    typer.Option(help="Column of the texts in a .csv, .tsv, .jsonl or .parquet file.", rich_help_panel=TABLE_ROWS),
+]
+PairColumn = Annotated[str, typer.Option(help="Column of the second texts.", rich_help_panel=TABLE_ROWS)]
+IdColumn = Annotated[
+    str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=TABLE_ROWS)
+]
+ImageColumn = Annotated[
+    str,
+    typer.Option(
+        help="Column of the images, for multimodal models: files in the folder of the table or below it.",
+        rich_help_panel=TABLE_ROWS,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 

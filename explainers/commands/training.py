@@ -178,7 +178,8 @@ def fit_command(
         else:
             say = None if file is not None else options.show_progress  # a job's card has the warnings too
             typer.echo(json.dumps(run_fit(spec, say), indent=2))
-            if say is not None and spec.variant and not spec.out and spec.method not in NARRATORS.ids:
+            is_method = spec.method not in NARRATORS.ids and not spec.full  # not a narrator, or a model of its own
+            if say is not None and spec.variant and not spec.out and is_method:
                 say(CALLED.format(f"{'METHOD' if spec.method == ALL else spec.method}:{spec.variant}"))
 
 

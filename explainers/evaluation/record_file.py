@@ -26,7 +26,8 @@ def resume_records(
     lines = list(_whole_lines(path)) if path.is_file() else []
     head = [] if signature is None else [json.loads(json.dumps(dict(signature)))]  # tuples are lists in the file
     if lines and lines[: len(head)] != head:
-        other = [key.replace("_", " ") for key, value in head[0].items() if lines[0].get(key, value) != value]
+        found = lines[0] if isinstance(lines[0], dict) else {}
+        other = [key.replace("_", " ") for key, value in head[0].items() if found.get(key, value) != value]
         what = f", with another value of: {', '.join(other)}" if other else ""
         raise ExplanationError(f"{path} belongs to another run{what}. Choose another place or delete it.")
     kept = [record for record in lines[len(head) :] if is_complete(record)]

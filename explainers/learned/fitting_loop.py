@@ -322,7 +322,7 @@ class LearnedTraining:
             self.module.restore(state["memory"])
         self.best, self.metrics, self.warnings = state["best"], state["metrics"], tuple(state["warnings"])
         self.best_gain, self.kept_step = state["numbers"]
-        self.price_until = state.get("price_until", 0)
+        self.price_until = state["price_until"]
         if self.price_until and isinstance(self.recipe, Priced):
             self.recipe = self.recipe.without_price() or self.recipe
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from explainers import explain, load
 from explainers.__main__ import COMMANDS, app
+from explainers.commands import training
 from explainers.datasets.example import Example
 from explainers.installation import VERSION
 from explainers.methods.narrator_specs import NARRATORS
@@ -414,3 +415,23 @@ def test_a_second_model_that_no_chosen_method_fits_is_a_sentence(
     result = explained("--methods", "cimi", "--beside", "other")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "None of these methods is fitted to other. Choose others with --methods." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("cimi", "--variant", "mine"), "cimi:mine"),
+        (("all", "--variant", "mine"), "METHOD:mine"),
+        (("cimi",), ""),
+        (("cause", "--variant", "mine"), ""),
+        (("ivra", "--full", "--variant", "mine"), ""),  # a model of its own
+        (("cimi", "--variant", "mine", "--out", "elsewhere"), ""),
+    ],
+)
+def test_a_fit_says_how_its_result_is_called(
+    arguments: tuple[str, ...], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "run_fit", lambda *_: {})
+    result = ran("fit", *arguments)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == (f"It is called {name}, as in explain --methods {name}.\n" if name else "")

@@ -49,3 +49,10 @@ def test_records_that_say_what_they_belong_to_need_no_signature(tmp_path: Path) 
     with appending(path) as append:
         append({"number": 1})
     assert read_records(path, signed=False) == [{"number": 0}, {"number": 1}]
+
+
+def test_a_file_of_something_else_is_left_alone(path: Path) -> None:
+    path.write_text("[1, 2]\n", encoding="utf-8")
+    with pytest.raises(ExplanationError, match=r"records.jsonl belongs to another run\. Choose another place"):
+        resume_records(path, {"seed": 0})
+    assert path.read_text("utf-8") == "[1, 2]\n"

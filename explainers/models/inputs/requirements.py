@@ -38,18 +38,15 @@ def to_example(text: str | Example | tuple[str, str], text_pair: str | None = No
     more or fewer than two texts, and for what is no text."""
     if isinstance(text, str):
         return Example(text, text_pair)
-    if not isinstance(text, tuple | Example) or not all(isinstance(one, str) for one in _texts(text)):
-        kinds = ", ".join(type(one).__name__ for one in text) if isinstance(text, tuple) else type(text).__name__
+    parts: tuple[object, ...] = text if isinstance(text, tuple) else ()
+    if not isinstance(text, tuple | Example) or not all(isinstance(part, str) for part in parts):
+        kinds = ", ".join(type(part).__name__ for part in parts or (text,))
         raise ExplanationError(f"An input is a text, a pair of texts (text, text) or an Example, not {kinds}.")
     if isinstance(text, tuple) and len(text) != 2:
         raise ExplanationError(f"A pair has two texts, not {len(text)}.")
     if text_pair is not None:
         raise ExplanationError("The second text is given twice: with the first one and as text_pair. Omit one of them.")
     return Example(*text) if isinstance(text, tuple) else text
-
-
-def _texts(given: Example | tuple[str, ...]) -> tuple[object, ...]:
-    return given if isinstance(given, tuple) else (given.text,)
 
 
 def check_image(name: str, example: Example, *, multimodal: bool) -> None:
