@@ -19,10 +19,12 @@ from explainers.comparison.runner import example_of, run, with_pool
 from explainers.comparison.two_models import ModelPair, second_question, two_models
 from explainers.datasets.example import Example, InputImage
 from explainers.errors import ExplanationError
-from explainers.methods.registry import MethodSpec, applicable, default_methods, select, selection
+from explainers.methods.registry import MethodSpec, Selection, applicable, default_methods, select, selection
 from explainers.models.calls import Meter
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.function_model import FunctionModel
 from explainers.models.inputs.requirements import to_example
+from explainers.models.model_names import IN_MEMORY
 from explainers.models.precision import checked_precision
 from explainers.report import document, wording
 from explainers.report.two_models import pair_fragment
@@ -102,7 +104,8 @@ def explain(
 
     `text_pair` is the second text for a model of pairs, such as the hypothesis; a tuple of two texts says the same.
     `image` is a file, its path or its content for a multimodal model; `methods` are ids of methods and narrators, or
-    one id, by default those that the app chooses and all fitted narrators; a class is its name or its number; `samples`
+    one id, by default those that the app chooses, without what a model in memory can never have, and all fitted
+    narrators; a class is its name or its number; `samples`
     a number for LIME and KernelSHAP, by default as many as they need to settle; `sampling` is "captum" or "shared";
     `guess` are numbers of units that you find important, the most important first. `unit` is "word", "token",
     "sentence", or "example" for those of a prompt; with "sentence" and numbers from 0 in `opened`, the words of these
@@ -156,7 +159,7 @@ def explain_beside(
     Raises `ExplanationError` where either model cannot read the input, or they share no unit of it.
     """
     methods = options.get("methods")
-    chosen = selection((methods,) if isinstance(methods, str) else default_methods() if methods is None else methods)
+    chosen = selection((methods,) if isinstance(methods, str) else methods_for(model) if methods is None else methods)
     narrators = chosen.narrators or ()
     options["methods"] = (*chosen.methods, *narrators)
     first = explain(model, to_example(text, text_pair), image=image, **options)
@@ -209,7 +212,7 @@ def compare(
     `seconds` are a budget. `note` gets a line about the time that is left whenever a method is done, where the whole
     takes long.
     """
-    chosen = selection(methods)
+    chosen = Selection(methods_for(model)) if methods is None else selection(methods)
     specs = (*filter(None, [guess_spec(guess)]), *given, *select(chosen.methods))
     for narrator in chosen.narrators or ():
         find_artifact(model.name, model.version, narrator)
@@ -228,6 +231,17 @@ def compare(
         if note is not None and isinstance(event, MethodResult) and left is not None and left >= WORTH_SAYING:
             note(f"{len(comparison.methods)} of {len(order)} methods done, about {wording.duration(left)} left")
     return answered(comparison, finished=True)
+
+
+def methods_for(model: FrozenModel) -> tuple[str, ...]:
+    """Return ids of the default methods, for a model in memory without those that learn, and for a function without
+    those that need its inside."""
+    in_memory, is_function = model.version.startswith(IN_MEMORY), isinstance(model, FunctionModel)
+    return tuple(
+        spec.id
+        for spec in select(default_methods())
+        if not (spec.learns and in_memory) and (spec.needs_answers_only or not is_function)
+    )
 
 
 def class_name(model: FrozenModel, label: str | int | None) -> str | None:

@@ -59,6 +59,7 @@ CONTRAST_NOT_MEASURED = "Not measured where one class is explained rather than a
 UNLIKE_TRAINING = "Not measured for inputs unlike those that the model was trained on."
 PART_NOT_MEASURED = "Not measured where the words of some sentences alone are explained."
 SENTENCES_NOT_MEASURED = "Measured for words only (assets/docs/planted.md)."
+NO_CONTROL = "The random orders could not be measured: {}"
 FLAT = "Every method gives equal scores, so none ranks the input."
 SMALLEST = 0.02  # difference in AOPC; with a smaller one another seed changes more leads
 VISIBLE = 0.005  # two decimals show no smaller difference
@@ -94,7 +95,7 @@ def answer(comparison: "Comparison", *, finished: bool) -> Answer:
     joint, control = comparison.consensus, comparison.random_control
     members = {member.attribution.method: member for member in consensus_members(comparison)}
     controls_only = all(consensus.spec_of(member).is_control for member in members.values())
-    untested = control is None and RANDOM.id not in comparison.postponed
+    untested = control is None and RANDOM.id not in comparison.postponed and not comparison.failure(RANDOM.id)
     if joint is None or untested or len(members) < consensus.FEWEST_METHODS or controls_only:
         refusal = _nothing_to_test(comparison, members) if finished else ""
         return replace(pending, status="open", refusal=refusal) if refusal else pending
@@ -106,8 +107,10 @@ def answer(comparison: "Comparison", *, finished: bool) -> Answer:
 def _led(
     pending: Answer, comparison: "Comparison", joint: "MethodResult", members: Mapping[str, "MethodResult"]
 ) -> Answer:
-    """Return the answer where no random order had time: which units come first, and nothing about how sure that is."""
-    refusal = _unmoved(comparison, [joint, *members.values()])
+    """Return the answer without random orders, which had no time or failed: which units come first, and nothing about
+    how sure that is."""
+    failed = comparison.failure(RANDOM.id)
+    refusal = NO_CONTROL.format(failed) if failed else _unmoved(comparison, [joint, *members.values()])
     cut = top_count(len(joint.attribution.scores), FIRST)
     return replace(pending, status="open", refusal=refusal, **_described(joint, members, cut))
 

@@ -360,9 +360,16 @@ def measured_again(
 
 def control_events(
     answers: MaskedPredictor, decision: Decision, budget: Budget
-) -> Generator[RandomControl | Postponed, None, bool]:
-    """Yield the random orders, and what of them did not fit into the budget. Returns whether there are any."""
-    control = measuring.run_random_control(answers, decision.label, decision.settings.seed, budget)
+) -> Generator[RandomControl | Failure | Postponed, None, bool]:
+    """Yield the random orders, and what of them did not fit into the budget, or why they failed. Returns whether there
+    are any."""
+    try:
+        control = measuring.run_random_control(answers, decision.label, decision.settings.seed, budget)
+    except Cancelled:
+        raise
+    except Exception as error:  # the methods stand
+        yield failure(RANDOM.id, error)
+        return False
     if control is not None:
         yield control
     whole = control is not None and measuring.is_whole(control, len(answers.encoding.units))

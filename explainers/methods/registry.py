@@ -126,6 +126,11 @@ class MethodSpec:
         return not target.is_contrast and (self.reads_class or target.label == predicted)
 
     @property
+    def needs_answers_only(self) -> bool:
+        """Return whether the probabilities of erased inputs are all it asks of a model, so that any function has it."""
+        return self.group in ("Perturbation", "Controls")
+
+    @property
     def is_random(self) -> bool:
         """Return whether it is a single random order, which the random control replaces by a mean of several."""
         return self.kind == "random order"

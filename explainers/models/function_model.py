@@ -27,6 +27,7 @@ from explainers.models.states import States
 
 Function = Callable[[list[str]], ArrayLike]
 AT_ONCE = 64  # texts per call
+SHOWN = 60  # characters of a text in a message
 TOLERANCE = 1e-3  # of a sum of probabilities that should be 1
 PAD, MASK = 0, 1  # ids; those of the pieces of texts follow
 _wrapped = count(1)
@@ -103,7 +104,11 @@ class FunctionModel(FrozenModel):
             raise
         except Exception as error:
             why = f": {first_sentence(error)}" if str(error) else "."
-            raise ExplanationError(f"The function {self.name!r} raised {type(error).__name__}{why}") from error
+            about = f"{len(texts)} texts, the first of which is " if len(texts) > 1 else ""
+            about += f"“{texts[0] if len(texts[0]) <= SHOWN else texts[0][:SHOWN] + '…'}”"
+            raise ExplanationError(
+                f"The function {self.name!r} raised {type(error).__name__} about {about}{why}"
+            ) from error
         if rows.ndim != 2 or rows.shape[1] < 2 or rows.shape != (len(texts), len(self.labels) or rows.shape[1]):
             wanted = f"({len(texts)}, {len(self.labels)})" if self.labels else f"({len(texts)}, classes)"
             raise ExplanationError(f"The function {self.name!r} gave an array {rows.shape}, not {wanted}.")

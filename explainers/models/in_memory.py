@@ -30,7 +30,7 @@ from explainers.models.prompted.loading import check_causal, prompted
 from explainers.models.prompted.model import OpenNetwork
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 
     from explainers.models.function_model import Function
 
@@ -38,7 +38,7 @@ NAME = "in memory"
 
 
 def wrap(
-    model: "PreTrainedModel | Function",
+    model: "PreTrainedModel | Pipeline | Function",
     tokenizer: "PreTrainedTokenizerBase | None" = None,
     labels: Sequence[str] | None = None,
     *,
@@ -46,7 +46,8 @@ def wrap(
     mask: str = "[MASK]",
     prompt: prompts.Prompt | None = None,
 ) -> FrozenModel:
-    """The frozen model of a classifier and its fast tokenizer from `transformers`, to be explained as a loaded one.
+    """The frozen model of a classifier and its fast tokenizer from `transformers`, to be explained as a loaded one;
+    a pipeline has both.
 
     Or that of a function from N texts to probabilities (N, classes), without a tokenizer: the methods that ask it about
     erased texts explain it. Words are deleted from its texts, or replaced by `mask`.
@@ -56,6 +57,9 @@ def wrap(
     `labels` are the names of the classes by output, by default those of the model's configuration. Raises
     `ModelUnavailable` with a sentence for what cannot be explained.
     """
+    piped: Any = model
+    if isinstance(getattr(piped, "model", None), nn.Module) and hasattr(piped, "tokenizer"):
+        model, tokenizer = piped.model, tokenizer or piped.tokenizer
     if tokenizer is None and callable(model) and not isinstance(model, nn.Module):
         return wrap_function(model, labels, name, mask)
     config: Any = getattr(model, "config", None)

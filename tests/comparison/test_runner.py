@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from explainers.api import explain
 from explainers.comparison import runner
 from explainers.comparison.decision import card_of, decide
 from explainers.comparison.measuring import run_random_control
@@ -127,6 +128,20 @@ def test_a_method_that_fails_does_not_stop_the_others(bag: Callable[..., FrozenM
     ]
     measured = [event.method for event in events if isinstance(event, MethodResult)]
     assert measured == ["occlusion", "lime", "consensus"]
+
+
+def test_random_orders_that_fail_leave_the_methods_and_say_why(
+    bag: Callable[..., FrozenModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise ExplanationError("The service is busy.")
+
+    monkeypatch.setattr("explainers.comparison.runner.measuring.run_random_control", busy)
+    comparison = explain(bag({"good": 2.0, "dull": -1.0}), TEN, methods=["occlusion", "lime", "random"])
+    assert [result.method for result in comparison.results] == ["consensus", "lime", "occlusion"]
+    assert comparison.failures == (Failure("random", "The service is busy."),)
+    assert comparison.answer is not None
+    assert comparison.answer.refusal == "The random orders could not be measured: The service is busy."
 
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])

@@ -132,7 +132,7 @@ def test_an_array_that_is_a_view_or_is_used_again_is_read_rightly() -> None:
         (lambda texts: np.full((len(texts), 2), np.nan), "gave numbers that are no probabilities"),
         (lambda texts: np.ones((len(texts), 2)), "those of a text must sum to 1"),
         (lambda texts: [[-0.5, 1.5] for _ in texts], "must not be negative"),
-        (lambda texts: 1 / 0, "raised ZeroDivisionError: division by zero"),
+        (lambda texts: 1 / 0, r"raised ZeroDivisionError about “A test\.”: division by zero"),
         (lambda texts: "abc", "raised ValueError"),
     ],
 )
@@ -143,8 +143,40 @@ def test_what_a_function_must_not_answer_is_a_sentence(function: Any, sentence: 
 
 def test_a_function_that_fails_later_is_a_sentence_too() -> None:
     model = wrap(lambda texts: half(texts) if len(texts) == 1 else half(texts[1:]), name="mine")
-    with pytest.raises(ExplanationError, match="The function 'mine' gave an array"):
-        explain(model, TEXT, methods="occlusion")
+    comparison = explain(model, TEXT, methods="occlusion")
+    assert "The function 'mine' gave an array" in comparison.failure("occlusion")
+
+
+def failing_at(text: str) -> Callable[[list[str]], Any]:
+    """A function that raises the first time that it is asked about the text, such as a service that is busy."""
+    answer, left = recording([]), [1]
+
+    def function(texts: list[str]) -> Any:
+        if text in texts and left:
+            left.clear()
+            raise RuntimeError("too many requests")
+        return answer(texts)
+
+    return function
+
+
+def test_a_function_that_fails_once_loses_one_method_and_says_at_which_texts() -> None:
+    without_good = TEXT.replace(" good", "")
+    model = wrap(failing_at(without_good), labels=["no", "yes"], name="mine")
+    comparison = explain(model, TEXT, methods=("occlusion", "lime", "kernel_shap"))
+    (failed,) = comparison.failures
+    assert failed.method == "occlusion"
+    about = f"texts, the first of which is “{without_good}”: too many requests."
+    assert failed.reason == f"The function 'mine' raised RuntimeError about 3 {about}"
+    assert {"lime", "kernel_shap", "consensus"} == {result.method for result in comparison.results}
+    assert comparison.answer is not None
+    assert comparison.answer.status == "supported"
+
+
+def test_by_default_a_function_is_explained_by_what_it_can_have() -> None:
+    comparison = explain(wrap(recording([]), labels=["no", "yes"]), TEXT)
+    assert comparison.order == ("lime", "kernel_shap", "occlusion", "random")
+    assert not comparison.failures
 
 
 @pytest.mark.parametrize("labels", ["ab", ["a"], ["a", "a"], ["a", ""]])

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast, pipeline
 
 from explainers import explain, wrap
+from explainers.api import methods_for
 from explainers.errors import ModelUnavailable
+from explainers.methods import registry
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 
@@ -65,6 +67,19 @@ def test_a_model_in_memory_is_explained_as_a_loaded_one_and_stays_as_it_was(
         assert one is not None
         assert other is not None
         assert one.attribution.scores == pytest.approx(other.attribution.scores, abs=1e-5)
+
+
+def test_a_pipeline_has_its_model_and_tokenizer(trained: Any, tokenizer: PreTrainedTokenizerFast) -> None:
+    given = pipeline("text-classification", model=trained, tokenizer=tokenizer)
+    piped, apart = wrap(given), wrap(trained, tokenizer)
+    assert (piped.labels, piped.version) == (apart.labels, apart.version)
+
+
+def test_by_default_nothing_that_learns_explains_a_model_in_memory(
+    trained: Any, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    expected = tuple(spec.id for spec in registry.METHODS if spec.default and not spec.learns)
+    assert methods_for(wrap(trained, tokenizer)) == expected
 
 
 def test_classes_are_those_of_the_configuration_unless_they_are_given(
