@@ -216,11 +216,19 @@ def evaluate_spec(file: Path) -> str:
 
 def evaluate_rows(spec: "SetSpec", *, as_json: bool) -> str:
     """Explain the rows; return the tables of the set, of a part only what was done."""
-    from explainers.evaluation.set_job import run_set
-    from explainers.evaluation.set_spec import WHOLE
+    from explainers.evaluation.set_spec import TABLE, WHOLE
+
+    if spec.format == TABLE and spec.data and not Path(spec.data).is_dir():
+        options.check_columns(Path(spec.data), spec.columns)
+
+    from explainers.evaluation.set_job import run_set  # takes seconds; a wrong column need not wait
     from explainers.results.manifest import strict_json
 
-    manifest = run_set(spec, options.show_progress)
+    try:
+        manifest = run_set(spec, options.show_progress)
+    except KeyboardInterrupt as interrupt:
+        typer.echo("Interrupted. The same command goes on after the last input that is done.", err=True)
+        raise typer.Exit(130) from interrupt
     options.say_precision(spec.precision, manifest.get("precisions", {}))
     if as_json:
         return strict_json(manifest)

@@ -117,6 +117,7 @@ def explain_command(
             )
         ids = None if methods is None else options.split_ids(methods)
         chosen = () if ids is None else selection(ids).methods
+        example = given_example(text, text_pair, image)
 
         from explainers.api import compare, explain_beside  # takes seconds; whose options are wrong need not wait
         from explainers.models.catalog import load
@@ -129,7 +130,6 @@ def explain_command(
         from explainers.results.manifest import strict_json
         from explainers.training.artifacts import check_fitted
 
-        example = Example(given_text(text), text_pair, image=InputImage(path=image) if image else None)
         frozen = load(model, prompt=None if prompt is None else read_prompt(prompt), device=device, precision=precision)
         settings = checked_settings(unit, erasure or frozen.default_erasure, samples, steps, seed, sampling, numbers)
         check_image(frozen.name, example, multimodal=frozen.multimodal)
@@ -221,11 +221,14 @@ def with_superpixels(model: "FrozenModel", count: int) -> "FrozenModel":
     return model.with_patching(Superpixels(count))
 
 
-def given_text(text: str | None) -> str:
-    """Return the text. Raises `ExplanationError` where there is none."""
+def given_example(text: str | None, text_pair: str | None, image: Path | None) -> Example:
+    """Return the input. Raises `ExplanationError` without a text, and `DataUnavailable` for a file that is no image."""
     if text is None:
         raise ExplanationError("There is no text. Give one with --text, or a table of them with --data.")
-    return text
+    example = Example(text, text_pair, image=None if image is None else InputImage(path=image))
+    if example.image is not None:
+        _ = example.image.size
+    return example
 
 
 def explain_table(data: Path, typed: Mapping[str, Any]) -> str:
@@ -242,6 +245,8 @@ def explain_table(data: Path, typed: Mapping[str, Any]) -> str:
         raise ExplanationError("A table holds scores, and narrators write sentences. Omit them from --methods.")
     unit, drawn = typed["unit"], tuple(typed[name] for name in ("samples", "steps", "seed", "sampling"))
     checked_settings(unit, typed["erasure"] or "mask", *drawn)
+    columns = Columns(typed["column"], typed["pair_column"], id=typed["id_column"], image=typed["image_column"])
+    options.check_columns(data, columns)
 
     from explainers.commands.explain_rows import RowsPlan, explain_rows  # takes seconds
     from explainers.models.catalog import load
@@ -250,7 +255,6 @@ def explain_table(data: Path, typed: Mapping[str, Any]) -> str:
     prompt = None if typed["prompt"] is None else read_prompt(typed["prompt"])
     model = load(typed["model"], prompt=prompt, device=typed["device"], precision=typed["precision"])
     settings = checked_settings(unit, typed["erasure"] or model.default_erasure, *drawn)
-    columns = Columns(typed["column"], typed["pair_column"], id=typed["id_column"], image=typed["image_column"])
     methods = tuple(chosen.methods or default_methods())
     plan = RowsPlan(typed["table"], methods, typed["label"], typed["versus"], settings)
     return explain_rows(model, data, columns, plan, chosen.methods)

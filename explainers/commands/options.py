@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explainers.errors import ExplanationError
+from explainers.errors import DataUnavailable, ExplanationError
 
 if TYPE_CHECKING:
     from explainers.datasets.images.sets import ImageFiles
+    from explainers.datasets.labelled_rows import Columns
 
 ModelName = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id, a folder, or MODEL:PROMPT.")]
 DeviceName = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
@@ -74,9 +75,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.
 @contextmanager
 def user_errors() -> Iterator[None]:
     """Prints an `ExplanationError`, or what the system says of a file that cannot be used, as one line on standard
-    error, and exits with code 2."""
+    error, and exits with code 2; after Ctrl-C with 130."""
     try:
         yield
+    except KeyboardInterrupt as interrupt:
+        typer.echo("Interrupted.", err=True)
+        raise typer.Exit(130) from interrupt
     except ExplanationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error
@@ -113,6 +117,21 @@ def downloads(*, yes: bool) -> Iterator[None]:
 
 def show_progress(line: str) -> None:
     typer.echo(line, err=True)
+
+
+def check_columns(data: Path, columns: "Columns") -> None:
+    """Raises `DataUnavailable` if the file is no table with these columns, before a model is loaded."""
+    from explainers.datasets.column_names import listed
+    from explainers.datasets.labelled_rows import column_names
+
+    present = column_names(data, data.name)
+    named = {"": columns.text, "pair-": columns.pair, "label-": columns.label, "id-": columns.id}
+    named |= {"rationale-": columns.rationale, "image-": columns.image}
+    for kind, column in named.items():
+        if column and column not in present:
+            raise DataUnavailable(
+                f"{data.name} has no column {column!r}. Its columns are: {listed(present)}. Choose with --{kind}column."
+            )
 
 
 def say_precision(asked: str, counts: Mapping[str, int]) -> None:

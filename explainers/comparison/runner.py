@@ -26,7 +26,7 @@ from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import postponed_metrics
 from explainers.models.calls import Meter, PredictionCache, TimeOver
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Encoding, Erasure, needs_one_window
+from explainers.models.inputs.encoding import Encoding, needs_one_window
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import Attribution
@@ -116,7 +116,7 @@ def run(
     for sentence in sentences:
         yield check(sentence, whole, decision.settings.seed)
     for number, spec in enumerate(slow):
-        operators = len(other_operators(decision)) + late
+        operators = len(decision.other_erasures) + late
         yield from methods([spec], budget.for_slow(len(slow) - number, len(specs), units, operators, answers.unasked))
     yield from noting(explained, run_consensus(answers, explained, target, budget))
     if late and (yield from control_events(answers, decision, budget)):
@@ -147,11 +147,6 @@ def keeping(
         yield event
 
 
-def other_operators(decision: Decision) -> tuple[Erasure, ...]:
-    """The model's erasure operators without the one of the settings."""
-    return tuple(erasure for erasure in decision.card.erasures if erasure != decision.settings.erasure)
-
-
 def run_operator_checks(
     model: FrozenModel,
     decision: Decision,
@@ -163,7 +158,7 @@ def run_operator_checks(
     """The explanations that may lead, and random orders, under the model's other operators; none without one."""
     explained = [attribution for attribution in explained if is_checked(method_spec(attribution.method))]
     orders = measuring.random_orders(decision.encoding, decision.settings.seed) if explained else []
-    for erasure in other_operators(decision) if explained else ():
+    for erasure in decision.other_erasures if explained else ():
         before = next((check for check in known if check.erasure == erasure), None)
         missing = [one for one in explained if before is None or one.method not in before.metrics]
         new_orders = 0 if before is not None and before.random else len(orders)

@@ -22,6 +22,7 @@ import numpy as np
 
 from explainers.datasets import line_files, tables, user_texts
 from explainers.datasets.cells import Rationale, label_number, listed_classes, parsed_rationale, unsure_labels
+from explainers.datasets.column_names import listed
 from explainers.datasets.images.files import MOST_FILES, ImageFolder, NamedImages
 from explainers.datasets.line_files import is_line_file, is_text_file, line_records
 from explainers.datasets.tables import Record, Source
@@ -29,7 +30,6 @@ from explainers.errors import DataUnavailable
 
 TABLES = (*tables.SUFFIXES, *line_files.JSON_LINES)
 SUFFIXES = (*TABLES, line_files.TEXTS)  # of the files that can be given
-SHOWN = 12  # columns that a sentence lists at most
 MOST_ROWS = 20_000_000  # of a file
 MOST_LABELS = 2_000  # different ones in a file
 MOST_KEPT = 200_000_000  # characters of the rows that are kept
@@ -132,11 +132,11 @@ def _characters(row: InputRow) -> int:
     return len(row.id) + len(row.text) + len(row.pair or "") + len(row.image) + SPAN * spans
 
 
-def column_names(content: bytes, name: str) -> tuple[str, ...]:
+def column_names(source: Source, name: str) -> tuple[str, ...]:
     """Return the columns of a file. Raises `DataUnavailable` if it is no table."""
     _check_suffix(name)
     if is_line_file(name):
-        records = (cells for _, cells in line_records(content, name) if isinstance(cells, dict))
+        records = (cells for _, cells in line_records(source, name) if isinstance(cells, dict))
         return tuple(dict.fromkeys(column for cells in records for column in cells))
     header: list[str] = []
 
@@ -144,7 +144,7 @@ def column_names(content: bytes, name: str) -> tuple[str, ...]:
         header.extend(names)
         return ()
 
-    next(tables.table_records(content, name, choose), None)
+    next(tables.table_records(source, name, choose), None)
     return tuple(header)
 
 
@@ -391,8 +391,7 @@ def _columns_until(wanted: Sequence[str], records: Iterable[Record]) -> tuple[st
 def _check_columns(columns: Columns, present: Sequence[str], name: str) -> None:
     missing = [column for column in columns.named if column not in present]
     if missing:
-        listed_columns = ", ".join(present[:SHOWN]) + (", …" if len(present) > SHOWN else "") or "none"
-        raise DataUnavailable(f"{name} has no column {missing[0]!r}. Its columns are: {listed_columns}.")
+        raise DataUnavailable(f"{name} has no column {missing[0]!r}. Its columns are: {listed(present)}.")
 
 
 def _check_suffix(name: str) -> None:

@@ -62,7 +62,7 @@ def brief_run(model: FrozenModel, decision: Decision, specs: Iterable[MethodSpec
     yield from (measuring.measure_at(answers, one, counts) for one in explained)
     checked = [one for one in explained if runner.is_checked(method_spec(one.method))]
     orders = rotations(measuring.random_orders(encoding, seed)[0], ROTATIONS)
-    for erasure in runner.other_operators(decision) if checked else ():
+    for erasure in decision.other_erasures if checked else ():
         try:
             yield measuring.check_operator(model, decision, erasure, checked, orders, meter)
         except Exception as error:  # what was measured under the operator of the settings stands

@@ -163,6 +163,11 @@ class Decision:
         """Return the name of the target: "A", or "A rather than B"."""
         return self.target.name(self.card.labels)
 
+    @property
+    def other_erasures(self) -> tuple[Erasure, ...]:
+        """Return the model's erasure operators without the one of the settings."""
+        return tuple(erasure for erasure in self.card.erasures if erasure != self.settings.erasure)
+
     def kind_of(self, unit: Unit) -> str:
         """Return "patch", "word", "token", "example" or "sentence"."""
         return self.settings.name_of_unit if unit.kind == "word" else unit.kind

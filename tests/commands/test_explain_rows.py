@@ -106,7 +106,8 @@ def test_a_row_that_fails_keeps_no_other_away(table: Path, monkeypatch: pytest.M
         (("--table", "scores.txt"), "A table cannot be written as 'scores.txt'."),
         (("--table", "scores.csv", "--html", "page.html"), "About one input only: --html. Omit it, or --data."),
         (("--table", "scores.csv", "--methods", "cause_phi"), "narrators write sentences. Omit them from --methods."),
-        (("--table", "scores.csv", "--column", "text"), "has no column 'text'"),
+        (("--table", "scores.csv", "--column", "text"), "Choose with --column."),
+        (("--table", "scores.csv", "--id-column", "number"), "Choose with --id-column."),
         (("--table", "scores.csv", "--class", "great"), "No row could be explained."),
         (("--table", "scores.csv", "--methods", "hypothesis_only"), "hypothesis_only needs a pair of texts."),
     ],
@@ -118,6 +119,25 @@ def test_what_cannot_be_done_is_a_sentence(
     result = ran(table, *arguments)
     assert result.exit_code == 2
     assert sentence in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--data", "mine.csv", "--table", "scores.csv", "--column", "body"),
+        ("--data", "none.csv", "--table", "scores.csv"),
+        ("--text", "A text", "--image", "none.png"),
+        ("--text", "A text", "--image", "mine.csv"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_before_a_model_is_loaded(
+    table: Path, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(table.parent)
+    table.rename("mine.csv")
+    result = CliRunner().invoke(app, ("explain", "--model", "no/model", *arguments))
+    assert result.exit_code == 2
+    assert "no/model" not in result.stderr
 
 
 def test_without_a_text_and_a_table_it_says_what_to_give() -> None:

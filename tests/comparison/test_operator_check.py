@@ -7,7 +7,7 @@ import pytest
 
 from explainers.comparison.decision import card_of
 from explainers.comparison.measuring import check_operator, random_orders
-from explainers.comparison.runner import other_operators, run, run_operator_checks
+from explainers.comparison.runner import run, run_operator_checks
 from explainers.errors import Cancelled
 from explainers.methods.registry import select
 from explainers.models.calls import Meter
@@ -47,8 +47,8 @@ def test_the_metrics_are_those_of_the_other_operator(compared: Compared) -> None
 
 
 def test_the_operators_are_those_of_the_model_without_the_chosen_one(decision: Decision) -> None:
-    assert other_operators(decision) == ("delete", "zero")
-    assert other_operators(replace(decision, settings=Settings(erasure="zero"))) == ("mask", "delete")
+    assert decision.other_erasures == ("delete", "zero")
+    assert replace(decision, settings=Settings(erasure="zero")).other_erasures == ("mask", "delete")
 
 
 @pytest.mark.parametrize("erasure", ["delete", "zero"])

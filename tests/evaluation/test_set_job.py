@@ -285,7 +285,10 @@ def test_a_part_that_is_missing_at_the_merge_is_a_sentence(arguments: tuple[str,
         (("--n", "-1"), "--n must be 0 (all rows) or more, not -1."),
         (("--preset", "slow"), "Unknown preset 'slow'. Choose one of: quick, full."),
         (("--shard", "3/2"), "--shard needs i/n with i from 1 to n, such as 2/4, not '3/2'."),
-        (("--column", "words"), "mine.csv has no column 'words'. Its columns are: key, review, stars."),
+        (
+            ("--column", "words"),
+            "mine.csv has no column 'words'. Its columns are: key, review, stars. Choose with --column.",
+        ),
         (("--pair-column", "key"), ""),  # a hub model may read pairs
         (("--split", "test"), "A table has no parts. Omit --split, or add --format own or --format eraser."),
         (("--methods", "shap"), "Unknown method 'shap'."),
