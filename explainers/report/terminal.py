@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from explainers.results.events import MethodResult
 
 STRONGEST_UNITS = 5
+MARK = "*"  # of a method whose explanation is supported
 LONGEST_SENTENCE = 40  # characters of it
 
 
@@ -55,12 +56,14 @@ def _strongest_units(comparison: "Comparison", result: "MethodResult") -> str:
 
 
 def _name(comparison: "Comparison", unit: "Unit") -> str:
-    """A sentence has its number, from which `--open` opens it, and its beginning."""
+    """A sentence has its number, from which `--open` opens it, and its beginning; punctuation stands in quotation
+    marks."""
     kind = comparison.decision.kind_of(unit)
     if kind == "example":
         return f"“{wording.one_line(unit.text, LONGEST_SENTENCE)}”"
     if kind != "sentence":
-        return wording.visible(unit.text)
+        shown = wording.visible(unit.text)
+        return shown if any(map(str.isalnum, shown)) else f"“{shown}”"
     return f"{comparison.decision.encoding.sentence_of(unit)}: “{wording.one_line(unit.text, LONGEST_SENTENCE)}”"
 
 
@@ -74,10 +77,13 @@ def _metrics(comparison: "Comparison") -> Iterator[str]:
     widths = {metric.id: max(10, len(metric.name) + 2) for metric in METRICS}
     names = "".join(metric.name.rjust(widths[metric.id]) for metric in METRICS)
     yield f"{'erased by ' + comparison.decision.settings.erasure:22}{names}{'seconds':>10}{'calls':>8}"
-    for row in metric_rows(comparison):
+    rows = metric_rows(comparison)
+    for row in rows:
         values = "".join(_value(row, metric).rjust(widths[metric.id]) for metric in METRICS)
         cost = f"{row.seconds:10.2f}{row.calls:8}" if row.seconds is not None else ""
-        yield f"{('*' if row.group == 'supported' else '') + row.method:22}{values}{cost}"
+        yield f"{(MARK if row.group == 'supported' else '') + row.method:22}{values}{cost}"
+    if any(row.group == "supported" for row in rows):
+        yield f"{MARK} supported: better than random orders, and most of its first units are those of the consensus"
 
 
 def _value(row: MetricRow, metric: MetricSpec) -> str:
