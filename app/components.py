@@ -1,6 +1,8 @@
-"""What more than one page draws: components of assets/<name>.js and .css, and heat maps of learned coefficients."""
+"""What more than one page draws: components of assets/<name>.js and .css, uploaders, and heat maps of learned
+coefficients."""
 
 import time
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -8,10 +10,12 @@ import plotly.graph_objects as go
 import streamlit as st
 from plotly.subplots import make_subplots
 
-from app import session
+from app import plain_text, session
 from explainers.installation import ASSETS
+from explainers.report.wording import join_names
 
 if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
     from torch import Tensor
 
     from explainers.training.artifacts import Artifact
@@ -22,6 +26,7 @@ PARTS = {  # what comes before a component's own script
     "judged": ("annotate_units",),
 }
 STYLES = {"judged": "annotate"}  # of a component without a style of its own
+NAMED = 2  # files in a sentence
 TITLES = {"omega_q": "ω of queries", "omega_k": "ω of keys", "lambda_hat": "heads, λ̂", "eta_hat": "layers, η̂"}
 
 
@@ -41,6 +46,55 @@ def newest(name: str, data: dict[str, Any]) -> dict[str, Any]:
     if name not in sent or sent[name][0] is not data:
         sent[name] = (data, {**data, "time": time.time()})
     return sent[name][1]
+
+
+def uploaded(
+    label: str, types: Sequence[str], key: str, *, megabytes: int, help_text: str | None = None, several: bool = False
+) -> "tuple[UploadedFile, ...]":
+    """Draw an uploader, by itself under a collapsed label where that is empty; return its files.
+
+    Streamlit forgets them when the uploader is not drawn for a while. The session keeps them until others are given or
+    they are removed.
+    """
+    given: Any = st.file_uploader(
+        label or key.capitalize(),
+        type=list(types),
+        accept_multiple_files=several,
+        key=key,
+        max_upload_size=megabytes,
+        help=help_text,
+        on_change=_take_files,
+        args=(key,),
+        label_visibility="visible" if label else "collapsed",
+    )
+    files = _as_files(given)
+    if files:
+        session.visit().files[key] = files
+    earlier = session.visit().files.get(key, ())
+    if earlier and not files:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            plain_text.caption(f"{named_files([file.name for file in earlier])}, given before.")
+            st.button("Remove", key=f"remove {key}", on_click=forget_files, args=(key,))
+    return earlier
+
+
+def forget_files(key: str) -> None:
+    """Forget what was given to an uploader that is not drawn now."""
+    session.visit().files.pop(key, None)
+
+
+def _take_files(key: str) -> None:
+    """Take what a person gave or removed."""
+    session.visit().files[key] = _as_files(session.value_of(key))
+
+
+def _as_files(given: "UploadedFile | list[UploadedFile] | None") -> "tuple[UploadedFile, ...]":
+    return tuple(given) if isinstance(given, list) else () if given is None else (given,)
+
+
+def named_files(names: Sequence[str]) -> str:
+    """Return "a.csv", "a.csv and b.png", or "a.csv, b.png and 7 more"."""
+    return join_names([*names[:NAMED], f"{len(names) - NAMED} more"] if len(names) > NAMED else names)
 
 
 def coefficients(weights: "dict[str, Artifact]", key: str) -> None:

@@ -21,6 +21,7 @@ from explainers.report.wording import one_line
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 Controls = TypeVar("Controls", bound="DataclassInstance")
 Held = TypeVar("Held")
@@ -50,14 +51,15 @@ class Control:
 
 @dataclass
 class Visit:
-    """What all pages of a browser session share: which page was drawn before this one, the chosen model, and by
-    component what it got last."""
+    """What all pages of a browser session share: which page was drawn before this one, the chosen model, by component
+    what it got last, and by uploader the files that were given."""
 
     navigated: bool = False
     page_before: str | None = None
     page: str | None = None
     model: str = ""
     newest: dict[str, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
+    files: dict[str, "tuple[UploadedFile, ...]"] = field(default_factory=dict)
 
 
 @dataclass

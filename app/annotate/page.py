@@ -18,6 +18,7 @@ from app.annotate.results_view import results_view
 from app.annotate.session import PARAMETER, AnnotateVisitor, attempt
 from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, GuidelineDraft, annotate_state
 from app.annotate.tables import method_name
+from app.components import forget_files
 from app.database.connections import StoreUnavailable
 from app.server import edge, login
 from app.session import put, value_of
@@ -177,6 +178,7 @@ def owner_page(
         if made is not None:
             preparer.want(projects.first_items(store, made.id, workbench.AHEAD))
             annotate_state().next_project = made.id
+            forget_files(project_form.FILES_KEY)
             st.rerun()
         return
     project_page(store, preparer, chosen, visitor)

@@ -14,6 +14,7 @@ from app import model_pool, plain_text
 from app.annotate import data_files, preparation, projects
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
 from app.annotate.state import annotate_state
+from app.components import uploaded
 from app.model_info import ModelInfo, model_box, model_info
 from app.server.login import Account
 from app.session import put, value_of
@@ -51,6 +52,7 @@ PER_ITEM = (
 )
 TO_RANK = "So many maps are drawn for every item, the same for everybody. More of them are hard to keep apart."
 FILES = "Files of your own"
+FILES_KEY = "project files"
 MEGABYTES = 10
 SENTENCES_SHOWN = 5  # about rows that are left out
 SHOWN = 80  # characters of the first text
@@ -240,14 +242,8 @@ def _embedded(model: str, source: str, labels: tuple[str, ...], noun: str, count
 
 
 def _files(info: ModelInfo) -> data_files.ReadItems:
-    given = st.file_uploader(
-        "Files",
-        type=[suffix.removeprefix(".") for suffix in data_files.SUFFIXES],
-        accept_multiple_files=True,
-        key="project files",
-        max_upload_size=MEGABYTES,
-        label_visibility="collapsed",
-    )
+    suffixes = [suffix.removeprefix(".") for suffix in data_files.SUFFIXES]
+    given = uploaded("", suffixes, FILES_KEY, megabytes=MEGABYTES, several=True)
     st.caption(FORMATS)
     if not given:
         return data_files.ReadItems()

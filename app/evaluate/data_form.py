@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app import plain_text
+from app.components import uploaded
 from app.evaluate.state import EXAMPLES, FILE, SOURCES, evaluate_state
 from app.model_info import ModelInfo
 from app.train.column_box import column_boxes, warn_of_lost_text, warn_of_unread_pair
@@ -70,19 +71,18 @@ def submitted_data(model: str, info: ModelInfo) -> SubmittedData:
 
 
 def _from_file(info: ModelInfo) -> SubmittedData:
-    file = st.file_uploader(
+    files = uploaded(
         "A table with a row per text, a .txt file with a text per line, or an ERASER data set",
-        type=[
-            suffix.removeprefix(".").removeprefix("tar.") for suffix in (*labelled_rows.SUFFIXES, *archives.SUFFIXES)
-        ],
-        key="evaluate file",
-        max_upload_size=MEGABYTES,
-        help="CSV, TSV, JSON lines or Parquet, UTF-8, with a column of texts; labels, ids and what people marked "
+        [suffix.removeprefix(".").removeprefix("tar.") for suffix in (*labelled_rows.SUFFIXES, *archives.SUFFIXES)],
+        "evaluate file",
+        megabytes=MEGABYTES,
+        help_text="CSV, TSV, JSON lines or Parquet, UTF-8, with a column of texts; labels, ids and what people marked "
         "([[0, 4], [9, 12]]) are optional. Or documents and annotations of an ERASER data set in one .zip or .tar.gz. "
         "For larger files: python -m explainers evaluate.",
     )
-    if file is None:
+    if not files:
         return SubmittedData()
+    (file,) = files
     content = file.getvalue()
     if archives.is_archive(file.name):
         return _from_eraser(content, file.name, info)
@@ -107,15 +107,17 @@ def _from_file(info: ModelInfo) -> SubmittedData:
 
 
 def _from_images(info: ModelInfo) -> SubmittedData:
-    file = st.file_uploader(
+    files = uploaded(
         "A ZIP file with a table and the images that it names",
-        type=["zip"],
-        key="evaluate images",
-        max_upload_size=IMAGE_MEGABYTES,
-        help="The table has a column of texts and one of the names of image files, beside it or in folders below it.",
+        ["zip"],
+        "evaluate images",
+        megabytes=IMAGE_MEGABYTES,
+        help_text="The table has a column of texts and one of the names of image files, beside it or in folders below "
+        "it.",
     )
-    if file is None:
+    if not files:
         return SubmittedData()
+    (file,) = files
     content = file.getvalue()
     try:
         zipped = _zipped(content, file.name)

@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import model_info, plain_text
+from app.components import uploaded
 from app.train.column_box import column_box
 from app.train.state import train_state
 from explainers.datasets import labelled_rows, tables, user_texts
@@ -56,15 +57,15 @@ def submitted_texts(info: model_info.ModelInfo) -> SubmittedTexts:
 
 def _images(info: model_info.ModelInfo) -> SubmittedTexts:
     """From a table and the files of the images that it names."""
-    files = st.file_uploader(
+    files = uploaded(
         "A table, and the images that it names",
-        type=[*tables.SUFFIXES, *IMAGES],
-        accept_multiple_files=True,
-        key="train images",
-        max_upload_size=IMAGE_MEGABYTES,
-        help="The table has a column text and a column image with the name of a file. Choose all files at once.",
+        [*tables.SUFFIXES, *IMAGES],
+        "train images",
+        megabytes=IMAGE_MEGABYTES,
+        several=True,
+        help_text="The table has a column text and a column image with the name of a file. Choose all files at once.",
     )
-    submitted = from_images([(file.name, file.getvalue()) for file in files or ()], info.input_names)
+    submitted = from_images([(file.name, file.getvalue()) for file in files], info.input_names)
     if submitted.texts:
         st.caption(f"**{len(submitted.texts):,} texts with images**. A tenth is held out for validation.")
     st.caption("They are written to the disk of this server, and deleted with the training.")
@@ -85,13 +86,15 @@ def _texts(info: model_info.ModelInfo) -> SubmittedTexts:
             **train_state().widget("train_texts"),
         )
     with right:
-        file = st.file_uploader(
+        files = uploaded(
             "Or a file",
-            type=list(user_texts.SUFFIXES),
-            key="train file",
-            max_upload_size=MEGABYTES,
-            help="A text file with one text per line, or a table with a column of texts; for pairs with two. UTF-8.",
+            user_texts.SUFFIXES,
+            "train file",
+            megabytes=MEGABYTES,
+            help_text="A text file with one text per line, or a table with a column of texts; for pairs with two. "
+            "UTF-8.",
         )
+        file = files[0] if files else None
         submitted = _from_file(file.name, file.getvalue(), names) if file is not None else from_box(typed or "", names)
         if submitted.texts:
             source = "from the file; remove it to use the box" if file is not None else "from the box"

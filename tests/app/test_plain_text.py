@@ -122,9 +122,9 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "duration(job.finished - job.started)",
     ),
     "app/interventions/computations.py": ("text",),
+    "app/components.py": ("label", "key.capitalize()", "help_text"),  # constants of the forms
     "app/interventions/examples.py": (
         "offered",
-        "listed(tables.SUFFIXES)",
         "name",
         "help_text",
         "key",

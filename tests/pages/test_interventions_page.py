@@ -224,6 +224,14 @@ def test_own_pairs_come_from_a_table(page: Interventions) -> None:
     page.run()
     assert "3 different pairs" in page.texts
     assert page.shares[0]["ordered pairs"] == "6"
+    page.choose("set", examples.SHIPPED)
+    assert page.shares[0]["ordered pairs"] != "6"
+    page.choose("set", examples.OWN)
+    assert "mine.csv, given before." in page.texts
+    assert page.shares[0]["ordered pairs"] == "6"
+    page.at.button(key="remove pairs file").click()
+    page.run()
+    assert "Choose a file to continue" in page.texts
 
 
 def test_a_bad_table_is_a_sentence(page: Interventions) -> None:
