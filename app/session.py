@@ -193,7 +193,7 @@ class PageState(Generic[Controls]):
         popover of a `folded` one is closed, the browser takes no value and sends the one it had: a new one replaces it.
         """
         if options is not None:
-            self._offer(name, options)
+            self.offer(name, options)
         value = getattr(self.controls, name)
         self.correct(name, value, _or_default(value, default))
         value = getattr(self.controls, name)
@@ -216,7 +216,9 @@ class PageState(Generic[Controls]):
         """Return the key of the control's present widget."""
         return f"{key_of(name)} {self.renewals[name]}" if self.renewals[name] else key_of(name)
 
-    def _offer(self, name: str, options: Collection[Any]) -> None:
+    def offer(self, name: str, options: Collection[Any]) -> None:
+        """Gives a control its default where its value is not among the options, with a sentence where an address or an
+        export named it."""
         value, spec = getattr(self.controls, name), controls_of(type(self.controls))[name]
         chosen = value if isinstance(value, tuple) else (value,)
         kept = tuple(option for option in chosen if option in (None, *options))

@@ -16,7 +16,7 @@ from app.annotate.people import Invite
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.results_view import results_view
 from app.annotate.session import PARAMETER, AnnotateVisitor, attempt
-from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, GuidelineDraft, annotate_state
+from app.annotate.state import NEW, PEOPLE, RESULTS, SETTINGS, WORK, GuidelineDraft, annotate_state
 from app.annotate.tables import method_name
 from app.components import forget_files
 from app.database.connections import StoreUnavailable
@@ -33,7 +33,6 @@ MOST_NAMES, LONGEST_NAME = 100, 40  # invitations at once, and characters of a n
 UNUSED = "Send each person their own link. A link is shown here until it is opened; then only its hash is stored."
 FREE = "Items that somebody has opened and not begun go back to the others. Use it when a person has left."
 ROLES = {"annotator": "annotator", "owner": "owner (sees the results, too)"}
-NEW = 0
 VIEWS = (WORK, PEOPLE, RESULTS, SETTINGS)
 EMPTY = "There is no project yet. Make one here; then annotate yourself, or invite others."
 JOIN = "Annotate items yourself, or invite others under People. Your own annotations count as one more person's."
@@ -192,9 +191,10 @@ def _choice(listed: dict[int, Project]) -> Project | None:
     wanted, state.next_project = state.next_project, None
     if wanted in listed:
         state.change(annotation_project=wanted, annotation_view=WORK)
-    if state.controls.annotation_project not in (*listed, NEW):
-        state.change(annotation_project=next(iter(listed)))
     offered = [*listed, NEW]
+    state.offer("annotation_project", offered)
+    if state.controls.annotation_project is None:
+        state.change(annotation_project=offered[0])
     number = st.selectbox(
         "Project",
         offered,
@@ -219,6 +219,10 @@ def project_page(store: Store, preparer: preparation.Preparer, project: Project,
         label_visibility="collapsed",
         **annotate_state().widget("annotation_view", options=VIEWS, initial="default"),
     )
+    annotate_state().finish()
+    for parameter in ("project", "view"):
+        if problem := annotate_state().problems.get(parameter):
+            plain_text.warning(problem)
     views[view or WORK]()
 
 

@@ -5,19 +5,22 @@ from typing import Any, NamedTuple
 
 from app.annotate import answers, disputes, projects
 from app.annotate.payload import TaskQuestion
-from app.session import MODEL_NAME, NOT_CARRIED, PageState, carried, held
+from app.session import MODEL_NAME, NOT_CARRIED, TEXT, PageState, carried, held, whole_number
 from app.store import Store
 
+NEW = 0  # in place of a project: the form for another one
 WORK, PEOPLE, RESULTS, SETTINGS = "Annotate", "People", "Results", "Settings"  # views of a project
 
 
 @dataclass(frozen=True)
 class AnnotateControls:
-    """What an owner chooses. Only the model of a new project is in the address."""
+    """What an owner chooses. The address has the model of a new project, the project that is shown and its view."""
 
     model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
-    annotation_project: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-    annotation_view: str = field(default=WORK, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    annotation_project: int | None = field(  # None: the newest
+        default=None, metadata=carried(whole_number(NEW, 10**9), "project", undo=False, download=False)
+    )
+    annotation_view: str = field(default=WORK, metadata=carried(TEXT, "view", undo=False, download=False))
     annotate_text_column: str | None = field(
         default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False)
     )

@@ -196,7 +196,7 @@ class CompareState(PageState[CompareControls]):
             return
         model = self.controls.model
         fitting = (*titles(model), *titles(model, multimodal=True))  # whether it reads images may not be known yet
-        self._offer("example", ("", *fitting))
+        self.offer("example", ("", *fitting))
         texts, own_image = self._own_texts(), self._own_image()
         own = texts is not None or own_image is not None
         title = OWN_TEXT if own else self.controls.example or titles(model)[0]

@@ -203,6 +203,28 @@ def test_rows_that_cannot_be_used_are_named(annotate: Callable[..., Annotate]) -
     assert "1 row is left out:\nRow 3" in page.sentences
 
 
+def test_an_address_opens_the_project_and_the_view_that_were_shown(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    page.create(name="Films")
+    page.at.selectbox(key="annotation project").set_value(0)
+    page.run().create(name="Books")
+    (newest, first) = projects.projects(session.annotation_store(), ANYBODY)
+    assert (newest.spec.name, page.at.query_params["project"]) == ("Books", str(newest.id))
+    again = annotate()
+    again.at.query_params["project"], again.at.query_params["view"] = str(first.id), "Settings"
+    again.state.begun = False  # as in a session that begins with this address
+    again.run()
+    assert again.at.selectbox(key="annotation project").value == first.id
+    assert again.at.get_by_key("annotation view").value == "Settings"
+    another = annotate()
+    another.at.query_params["project"] = str(newest.id + 1)
+    another.state.begun = False
+    another.run()
+    assert another.at.selectbox(key="annotation project").value == newest.id
+    unavailable = f"The address names the project “{newest.id + 1}”, which is not available here. Choose another one."
+    assert unavailable in another.sentences
+
+
 def test_a_table_with_other_names_is_read_by_the_columns_that_are_chosen(annotate: Callable[..., Annotate]) -> None:
     page = annotate()
     page.at.get_by_key("project data").set_value("Files of your own")
