@@ -42,6 +42,14 @@ Worked = TypeVar("Worked")
 Input = str | Example | tuple[str, str]  # one text, a pair, or anything as an example
 
 
+class InputFailed(ExplanationError):
+    """An input of a list could not be explained; the comparisons of those before it are `finished`."""
+
+    def __init__(self, sentence: str, finished: Comparisons) -> None:
+        super().__init__(sentence)
+        self.finished = finished
+
+
 class Options(TypedDict, total=False):
     """The keywords of `explain`, which means the same for one input and for many."""
 
@@ -115,7 +123,8 @@ def explain(
     depends on the machine. Without one all is computed.
     `precision` is "float32" or "bfloat16" (see `models.precision`), by default that with which the model was loaded;
     the device is that of the model.
-    Raises `ExplanationError` with a sentence for whatever is wrong with the input.
+    Raises `ExplanationError` with a sentence for whatever is wrong with the input, and `InputFailed` where that shows
+    only after other inputs of a list are explained.
     """
     if not isinstance(model, FrozenModel):
         raise ExplanationError(f"{type(model).__name__} is no model. Give what load(…) or wrap(…) returns.")
@@ -134,8 +143,13 @@ def explain(
                 "text_pair, image and guess belong to one input. Put pairs and images into the list."
             )
         examples = [checked_input(model, number, item, settings) for number, item in enumerate(text)]
-        numbered = enumerate(tqdm(examples, desc="Explaining", unit="input"))
-        return Comparisons(_of_list(number, partial(explained, example)) for number, example in numbered)
+        finished = Comparisons()
+        for number, example in enumerate(tqdm(examples, desc="Explaining", unit="input")):
+            try:
+                finished.append(_of_list(number, partial(explained, example)))
+            except ExplanationError as error:
+                raise InputFailed(str(error), finished) from error
+        return finished
     example = to_example(text, text_pair)
     if image is not None:
         example = replace(example, image=input_image(image))

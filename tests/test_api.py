@@ -299,7 +299,9 @@ def test_a_name_in_place_of_a_model_is_a_sentence() -> None:
         explain("sst2", "good")  # type: ignore[arg-type]
 
 
-def test_an_input_of_a_list_that_fails_is_named(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_of_a_list_that_fails_is_named_and_those_before_it_are_kept(
+    model: FrozenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = api.compare
 
     def fails(model: FrozenModel, text: Example, *given: Any, **rest: Any) -> Any:
@@ -308,5 +310,7 @@ def test_an_input_of_a_list_that_fails_is_named(model: FrozenModel, monkeypatch:
         return real(model, text, *given, **rest)
 
     monkeypatch.setattr(api, "compare", fails)
-    with pytest.raises(ExplanationError, match=r"Input 1: It is bad."):
+    with pytest.raises(api.InputFailed, match=r"Input 1: It is bad.") as failed:
         explain(model, ["good", "bad"], methods="occlusion")
+    assert [one.decision.encoding.texts for one in failed.value.finished] == [("good",)]
+    assert set(failed.value.finished.to_frame("scores")["input"]) == {0}
