@@ -27,6 +27,7 @@ PARTS = {  # what comes before a component's own script
 }
 STYLES = {"judged": "annotate"}  # of a component without a style of its own
 NAMED = 2  # files in a sentence
+KEPT = 25 * 2**20  # bytes of an uploader's files that a session keeps
 TITLES = {"omega_q": "ω of queries", "omega_k": "ω of keys", "lambda_hat": "heads, λ̂", "eta_hat": "layers, η̂"}
 
 
@@ -51,10 +52,10 @@ def newest(name: str, data: dict[str, Any]) -> dict[str, Any]:
 def uploaded(
     label: str, types: Sequence[str], key: str, *, megabytes: int, help_text: str | None = None, several: bool = False
 ) -> "tuple[UploadedFile, ...]":
-    """Draw an uploader, by itself under a collapsed label where that is empty; return its files.
+    """Draw an uploader and return its files; without a `label` its name is hidden.
 
-    Streamlit forgets them when the uploader is not drawn for a while. The session keeps them until others are given or
-    they are removed.
+    Streamlit forgets them when the uploader is not drawn for a while. The session keeps them, unless they are large,
+    until others are given or they are removed.
     """
     given: Any = st.file_uploader(
         label or key.capitalize(),
@@ -69,27 +70,35 @@ def uploaded(
     )
     files = _as_files(given)
     if files:
-        session.visit().files[key] = files
+        _keep(key, files)
+        return files
     earlier = session.visit().files.get(key, ())
-    if earlier and not files:
+    if earlier:
         with st.container(horizontal=True, vertical_alignment="center"):
-            plain_text.caption(f"{named_files([file.name for file in earlier])}, given before.")
+            others = " New files replace them." if several else ""
+            plain_text.caption(f"Given before: {named_files([file.name for file in earlier])}.{others}")
             st.button("Remove", key=f"remove {key}", on_click=forget_files, args=(key,))
     return earlier
 
 
 def forget_files(key: str) -> None:
-    """Forget what was given to an uploader that is not drawn now."""
+    """Forget what was given to an uploader."""
     session.visit().files.pop(key, None)
 
 
 def _take_files(key: str) -> None:
     """Take what a person gave or removed."""
-    session.visit().files[key] = _as_files(session.value_of(key))
+    _keep(key, _as_files(session.value_of(key)))
+
+
+def _keep(key: str, files: "tuple[UploadedFile, ...]") -> None:
+    session.visit().files[key] = files if sum(file.size for file in files) <= KEPT else ()
 
 
 def _as_files(given: "UploadedFile | list[UploadedFile] | None") -> "tuple[UploadedFile, ...]":
-    return tuple(given) if isinstance(given, list) else () if given is None else (given,)
+    """Return the files without those that Streamlit has deleted meanwhile, of which only the number is left."""
+    files = given if isinstance(given, list) else [given]
+    return tuple(file for file in files if file is not None and hasattr(file, "getvalue"))
 
 
 def named_files(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from explainers.installation import VERSION as __version__
 
 if TYPE_CHECKING:
-    from explainers.api import explain, explain_beside
+    from explainers.api import InputFailed, explain, explain_beside
     from explainers.errors import ExplanationError
     from explainers.methods.registry import METHODS
     from explainers.models.catalog import load
@@ -24,6 +24,7 @@ __all__ = [
     "METHODS",
     "Comparison",
     "ExplanationError",
+    "InputFailed",
     "Prompt",
     "__version__",
     "explain",
@@ -36,6 +37,7 @@ HOMES = {
     "METHODS": "explainers.methods.registry",
     "Comparison": "explainers.api",
     "ExplanationError": "explainers.errors",
+    "InputFailed": "explainers.api",
     "Prompt": "explainers.models.prompt",
     "explain": "explainers.api",
     "explain_beside": "explainers.api",

@@ -178,10 +178,11 @@ def explain_beside(
     options["methods"] = (*chosen.methods, *narrators)
     first = explain(model, to_example(text, text_pair), image=image, **options)
     asked = second_question(first.decision, first.order, second.name, second)
+    possible = asked.methods if methods is not None else tuple(id for id in asked.methods if id in methods_for(second))
     fitted = {artifact.method for artifact in available_artifacts(second.name, second.version, "narrative")}
     other: Options = {
         **options,
-        "methods": (*asked.methods, *(narrator for narrator in narrators if narrator in fitted)),
+        "methods": (*possible, *(narrator for narrator in narrators if narrator in fitted)),
         "label": asked.label,
         "versus": asked.versus,
         "erasure": asked.erasure,
@@ -254,7 +255,7 @@ def methods_for(model: FrozenModel) -> tuple[str, ...]:
     return tuple(
         spec.id
         for spec in select(default_methods())
-        if not (spec.learns and in_memory) and (spec.needs_answers_only or not is_function)
+        if not (spec.learns and in_memory) and (spec.answers_only or not is_function)
     )
 
 

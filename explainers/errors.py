@@ -15,6 +15,9 @@ FOLDERS = re.compile(  # of an absolute path; in quotes, spaces belong to its na
 )
 
 
+SHOWN = 12  # columns that a sentence lists at most
+
+
 class ExplanationError(Exception):
     """Something the person can understand and mend: the message says what came, what was possible and what to do."""
 
@@ -25,6 +28,15 @@ class ModelUnavailable(ExplanationError):
 
 class DataUnavailable(ExplanationError):
     """A data set is missing or not in the format its authors publish."""
+
+
+class MissingColumn(DataUnavailable):
+    """A table has no column of that name."""
+
+    def __init__(self, name: str, column: str, present: Sequence[str]) -> None:
+        listed = ", ".join(present[:SHOWN]) + (", …" if len(present) > SHOWN else "") or "none"
+        super().__init__(f"{name} has no column {column!r}. Its columns are: {listed}.")
+        self.column = column
 
 
 class InputRefused(ExplanationError):

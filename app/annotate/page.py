@@ -170,6 +170,9 @@ def owner_page(
     """Draw the page of a person who may make projects."""
     listed = {project.id: project for project in projects.projects(store, visitor.account)}
     chosen = _choice(listed)
+    for parameter in ("project", "view"):
+        if problem := annotate_state().problems.get(parameter):
+            plain_text.warning(problem)
     if chosen is None:
         if not listed:
             st.caption(EMPTY)
@@ -194,13 +197,15 @@ def _choice(listed: dict[int, Project]) -> Project | None:
     offered = [*listed, NEW]
     state.offer("annotation_project", offered)
     if state.controls.annotation_project is None:
+        state.first_project = offered[0]
         state.change(annotation_project=offered[0])
     number = st.selectbox(
         "Project",
         offered,
         format_func=lambda id: listed[id].spec.name if id in listed else "New project …",
-        **state.widget("annotation_project", listed=offered, then=state.another_project),
+        **state.widget("annotation_project", listed=offered),
     )
+    state.show_project(number)
     return listed.get(number)
 
 
@@ -212,17 +217,15 @@ def project_page(store: Store, preparer: preparation.Preparer, project: Project,
         RESULTS: lambda: results_view(store, preparer, project, visitor.name),
         SETTINGS: lambda: _settings(store, project, visitor),
     }
+    state = annotate_state()
     view = st.segmented_control(
         "View",
         VIEWS,
         required=True,
         label_visibility="collapsed",
-        **annotate_state().widget("annotation_view", options=VIEWS, initial="default"),
+        **state.widget("annotation_view", options=VIEWS, initial="default", then=state.another_view),
     )
-    annotate_state().finish()
-    for parameter in ("project", "view"):
-        if problem := annotate_state().problems.get(parameter):
-            plain_text.warning(problem)
+    state.finish()
     views[view or WORK]()
 
 

@@ -1,11 +1,21 @@
 """All that a session holds of the Annotate page: one typed object, `AnnotateState`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from app.annotate import answers, disputes, projects
 from app.annotate.payload import TaskQuestion
-from app.session import MODEL_NAME, NOT_CARRIED, TEXT, PageState, carried, held, whole_number
+from app.session import (
+    MODEL_NAME,
+    NOT_CARRIED,
+    TEXT,
+    PageState,
+    carried,
+    encoded,
+    held,
+    whole_number,
+    without_first_model,
+)
 from app.store import Store
 
 NEW = 0  # in place of a project: the form for another one
@@ -94,6 +104,8 @@ class AnnotateState(PageState[AnnotateControls]):
     reads_cookie: bool = True  # until the invitation is left: Streamlit goes on to show the cookie of before
     invitation_problem: str = ""
     next_project: int | None = None  # opened when the page is drawn next
+    shown_project: int | None = None
+    first_project: int | None = None  # the newest when nobody had chosen; the address does not name it
     question: tuple[Store, projects.Project, TaskQuestion] | None = None  # what is asked
     revisited: answers.Stored | None = None  # the confirmed answer to which the person went back
     reply: Reply | None = None  # to the last action
@@ -104,9 +116,21 @@ class AnnotateState(PageState[AnnotateControls]):
     adjudication_payload: dict[str, Any] | None = None
     judged_cards: dict[str, Any] | None = None
 
-    def another_project(self) -> None:
-        """Forget what belonged to the project before."""
-        self.revisited = self.reply = None
+    def show_project(self, number: int) -> None:
+        """Note which project is drawn, and forget what belonged to the one before."""
+        if number != self.shown_project:
+            self.shown_project, self.revisited, self.reply = number, None, None
+            self.forget_problems()
+
+    def another_view(self) -> None:
+        """Forget what was wrong with the address."""
+        self.problems = {}
+
+    def address(self) -> dict[str, list[str]]:
+        """Return the texts of every parameter; the project that a session begins with is not named."""
+        first = self.controls.annotation_project == self.first_project
+        controls = replace(self.controls, annotation_project=None) if first else self.controls
+        return encoded(without_first_model(controls))
 
     def revisit(self, stored: answers.Stored | None) -> None:
         """Go back to a confirmed answer; None: on to the next item."""

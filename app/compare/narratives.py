@@ -215,7 +215,7 @@ def _failures(run: Run) -> "tuple[Failure, ...]":
     return (
         ()
         if run.current is None
-        else tuple(failure for failure in run.current.failures if failure.method not in run.columns)
+        else tuple(failure for failure in run.current.failures if failure.method in NARRATORS.ids)
     )
 
 

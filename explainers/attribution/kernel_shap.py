@@ -29,6 +29,7 @@ KERNEL_SHAP = MethodSpec(
     name="KernelSHAP",
     group="Perturbation",
     kind="sampled",
+    answers_only=True,
     signed=True,
     idea="Estimates each word's Shapley value, its average effect over all orders of adding the words.",
     caution="Do not believe single scores when the spread is as large as they are: long texts need more samples.",

@@ -26,6 +26,7 @@ LIME = MethodSpec(
     name="LIME",
     group="Perturbation",
     kind="sampled",
+    answers_only=True,
     signed=True,
     idea="Fits a linear model to the probabilities of texts with random words erased.",
     caution="Do not believe ranks that lie within ± the spread: another seed would order them otherwise. Words that "

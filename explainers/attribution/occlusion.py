@@ -20,6 +20,7 @@ OCCLUSION = MethodSpec(
     name="Occlusion",
     group="Perturbation",
     kind="one by one",
+    answers_only=True,
     signed=True,
     idea="Erases each word alone and measures how far the probability falls.",
     caution="Do not believe low scores of words that say the same thing twice: erasing one leaves the other.",

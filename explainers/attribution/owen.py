@@ -37,6 +37,7 @@ OWEN = MethodSpec(
     name="Owen values",
     group="Perturbation",
     kind="sampled",
+    answers_only=True,
     signed=True,
     idea="Shapley values between sentences, then within each: the words of a sentence share what the sentence has.",
     caution="Do not believe single scores when the spread is as large as they are. Words that act together across "

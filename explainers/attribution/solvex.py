@@ -50,6 +50,7 @@ SOLVEX = MethodSpec(
     name="SolveX",
     group="Perturbation",
     kind="sampled",
+    answers_only=True,
     signed=True,
     idea="Searches for the order of words whose comprehensiveness and sufficiency are best: how good these metrics can "
     "be on this input.",

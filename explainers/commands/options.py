@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explainers.errors import DataUnavailable, ExplanationError
+from explainers.errors import DataUnavailable, ExplanationError, MissingColumn
 
 if TYPE_CHECKING:
     from explainers.datasets.images.sets import ImageFiles
@@ -120,18 +120,20 @@ def show_progress(line: str) -> None:
 
 
 def check_columns(data: Path, columns: "Columns") -> None:
-    """Raises `DataUnavailable` if the file is no table with these columns, before a model is loaded."""
-    from explainers.datasets.column_names import listed
-    from explainers.datasets.labelled_rows import column_names
+    """Raises `DataUnavailable` if the file is no table with these columns, before a model is loaded; the sentence names
+    the option with which a missing one is chosen."""
+    from explainers.datasets.labelled_rows import check_file
+    from explainers.datasets.line_files import is_text_file
 
-    present = column_names(data, data.name)
-    named = {"": columns.text, "pair-": columns.pair, "label-": columns.label, "id-": columns.id}
-    named |= {"rationale-": columns.rationale, "image-": columns.image}
-    for kind, column in named.items():
-        if column and column not in present:
-            raise DataUnavailable(
-                f"{data.name} has no column {column!r}. Its columns are: {listed(present)}. Choose with --{kind}column."
-            )
+    options = {columns.text: "", columns.pair: "pair-", columns.label: "label-", columns.id: "id-"}
+    options |= {columns.rationale: "rationale-", columns.image: "image-"}
+    try:
+        check_file(data, columns)
+    except MissingColumn as error:
+        option = f"--{options[error.column]}column"
+        if is_text_file(data.name):
+            raise DataUnavailable(f"{data.name} has a text per line and no columns. Omit {option}.") from error
+        raise DataUnavailable(f"{error} Choose with {option}.") from error
 
 
 def say_precision(asked: str, counts: Mapping[str, int]) -> None:

@@ -8,7 +8,6 @@ from explainers.datasets import tables
 from explainers.datasets.line_files import is_line_file, line_records
 from explainers.errors import DataUnavailable
 
-SHOWN = 12  # columns that a sentence lists at most
 SAMPLED = 50  # rows by which the column of texts is told from others
 
 PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # usual names of both texts
@@ -61,8 +60,3 @@ def longest_column(content: bytes, name: str) -> str:
     except DataUnavailable:
         return ""
     return max(lengths, key=lengths.__getitem__, default="")
-
-
-def listed(columns: Sequence[str]) -> str:
-    """Return the names of the first columns, for a sentence."""
-    return ", ".join(columns[:SHOWN]) + (", …" if len(columns) > SHOWN else "") or "none"

@@ -22,11 +22,10 @@ import numpy as np
 
 from explainers.datasets import line_files, tables, user_texts
 from explainers.datasets.cells import Rationale, label_number, listed_classes, parsed_rationale, unsure_labels
-from explainers.datasets.column_names import listed
 from explainers.datasets.images.files import MOST_FILES, ImageFolder, NamedImages
 from explainers.datasets.line_files import is_line_file, is_text_file, line_records
 from explainers.datasets.tables import Record, Source
-from explainers.errors import DataUnavailable
+from explainers.errors import DataUnavailable, MissingColumn
 
 TABLES = (*tables.SUFFIXES, *line_files.JSON_LINES)
 SUFFIXES = (*TABLES, line_files.TEXTS)  # of the files that can be given
@@ -120,11 +119,6 @@ class SampledRows:
     def in_order(self) -> tuple[InputRow, ...]:
         """Return the rows in the order of the file."""
         return tuple(row for _, _, row in sorted(self.heap, key=lambda entry: entry[1]))
-
-
-def is_visible(text: str) -> bool:
-    """Return whether a text has a character that a reader sees: not only spaces, control and zero-width characters."""
-    return any(character.isprintable() and not character.isspace() for character in text)
 
 
 def _characters(row: InputRow) -> int:
@@ -285,8 +279,8 @@ class _RowReader:
         marked = cells[columns.rationale].strip() if columns.rationale else ""
         if not marked:  # its offsets are those of the text as it is
             text, pair = text.strip(), pair and pair.strip()
-        if not is_visible(text) or (pair is not None and not is_visible(pair)):
-            raise DataUnavailable(f"Line {line:,} has no {'second text' if is_visible(text) else 'text'}.")
+        if not user_texts.is_visible(text) or (pair is not None and not user_texts.is_visible(pair)):
+            raise DataUnavailable(f"Line {line:,} has no {'second text' if user_texts.is_visible(text) else 'text'}.")
         length = len(text) + len(pair or "")
         if length > user_texts.LONGEST:
             raise DataUnavailable(
@@ -389,9 +383,15 @@ def _columns_until(wanted: Sequence[str], records: Iterable[Record]) -> tuple[st
 
 
 def _check_columns(columns: Columns, present: Sequence[str], name: str) -> None:
-    missing = [column for column in columns.named if column not in present]
-    if missing:
-        raise DataUnavailable(f"{name} has no column {missing[0]!r}. Its columns are: {listed(present)}.")
+    for column in columns.named:
+        if column not in present:
+            raise MissingColumn(name, column, present)
+
+
+def check_file(path: Path, columns: Columns) -> None:
+    """Raise `DataUnavailable` if it is no table with these columns; no more is read than that takes."""
+    _check_suffix(path.name)
+    next(_records(path, path.name, columns), None)
 
 
 def _check_suffix(name: str) -> None:

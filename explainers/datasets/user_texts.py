@@ -140,6 +140,11 @@ def check_length(texts: tuple[Example, ...]) -> tuple[Example, ...]:
     return texts
 
 
+def is_visible(text: str) -> bool:
+    """Return whether a text has a character that a reader sees: not only spaces, control and zero-width characters."""
+    return any(character.isprintable() and not character.isspace() for character in text)
+
+
 def listed(names: Sequence[str]) -> str:
     """ ".csv, .tsv or .parquet"."""
     return f"{', '.join(names[:-1])} or {names[-1]}"

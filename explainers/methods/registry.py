@@ -79,6 +79,7 @@ class MethodSpec:
     reads_class: bool = False  # whether its network is told the class, so that it explains any
     contrasts: bool = False  # whether, although it learns, it explains one class rather than another
     class_independent: bool = False  # whether its scores are the same for every class
+    answers_only: bool = False  # whether the probabilities of erased inputs are all that it asks of a model
     one_window: bool = False  # whether it reads the states of the whole text, so that it needs it in one window
     trains_classifier: bool = False  # whether `fit --full` can train the classifier together with it
     supplied: str = ""  # how a person supplies its scores, "needs …"; empty if they are computed from the model
@@ -124,11 +125,6 @@ class MethodSpec:
         if not (self.learns or self.class_independent) or self.contrasts:
             return True
         return not target.is_contrast and (self.reads_class or target.label == predicted)
-
-    @property
-    def needs_answers_only(self) -> bool:
-        """Return whether the probabilities of erased inputs are all it asks of a model, so that any function has it."""
-        return self.group in ("Perturbation", "Controls")
 
     @property
     def is_random(self) -> bool:

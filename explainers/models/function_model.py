@@ -104,10 +104,10 @@ class FunctionModel(FrozenModel):
             raise
         except Exception as error:
             why = f": {first_sentence(error)}" if str(error) else "."
-            about = f"{len(texts)} texts, the first of which is " if len(texts) > 1 else ""
+            about = f"{len(texts)} texts, the first " if len(texts) > 1 else ""
             about += f"“{texts[0] if len(texts[0]) <= SHOWN else texts[0][:SHOWN] + '…'}”"
             raise ExplanationError(
-                f"The function {self.name!r} raised {type(error).__name__} about {about}{why}"
+                f"The function {self.name!r} raised {type(error).__name__} on {about}{why}"
             ) from error
         if rows.ndim != 2 or rows.shape[1] < 2 or rows.shape != (len(texts), len(self.labels) or rows.shape[1]):
             wanted = f"({len(texts)}, {len(self.labels)})" if self.labels else f"({len(texts)}, classes)"

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from explainers.models.function_model import Function
 
 NAME = "in memory"
+PIPELINE = "transformers.pipelines.base.Pipeline"
 
 
 def wrap(
@@ -46,8 +47,8 @@ def wrap(
     mask: str = "[MASK]",
     prompt: prompts.Prompt | None = None,
 ) -> FrozenModel:
-    """The frozen model of a classifier and its fast tokenizer from `transformers`, to be explained as a loaded one;
-    a pipeline has both.
+    """Return the frozen model of a classifier and its fast tokenizer from `transformers`, or of their pipeline for
+    text classification, to be explained as a loaded one.
 
     Or that of a function from N texts to probabilities (N, classes), without a tokenizer: the methods that ask it about
     erased texts explain it. Words are deleted from its texts, or replaced by `mask`.
@@ -57,9 +58,8 @@ def wrap(
     `labels` are the names of the classes by output, by default those of the model's configuration. Raises
     `ModelUnavailable` with a sentence for what cannot be explained.
     """
-    piped: Any = model
-    if isinstance(getattr(piped, "model", None), nn.Module) and hasattr(piped, "tokenizer"):
-        model, tokenizer = piped.model, tokenizer or piped.tokenizer
+    if _is_pipeline(model):
+        model, tokenizer = _opened(name, model)
     if tokenizer is None and callable(model) and not isinstance(model, nn.Module):
         return wrap_function(model, labels, name, mask)
     config: Any = getattr(model, "config", None)
@@ -93,6 +93,20 @@ def wrap(
     )
     checks.check_answers(frozen)
     return replace(frozen, version=f"{model_names.IN_MEMORY}{catalog.fingerprint(frozen)[:12]}")
+
+
+def _is_pipeline(model: object) -> bool:
+    """Return whether it is a pipeline of transformers, whose module takes seconds to import."""
+    return any(f"{kind.__module__}.{kind.__name__}" == PIPELINE for kind in type(model).__mro__)
+
+
+def _opened(name: str, pipeline: Any) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase | None]":
+    """Return the model and the tokenizer. Raises `ModelUnavailable` for a pipeline that does more than classify."""
+    if pipeline.task != "text-classification":
+        raise ModelUnavailable(
+            f"{name!r} is a pipeline for {pipeline.task}. Give one for text-classification, or a function."
+        )
+    return pipeline.model, pipeline.tokenizer
 
 
 def _prompted(name: str, model: Any, tokenizer: Any, prompt: prompts.Prompt) -> FrozenModel:

@@ -121,23 +121,48 @@ def test_what_cannot_be_done_is_a_sentence(
     assert sentence in result.stderr
 
 
+ROWS = ("explain", "--table", "scores.csv", "--data")
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "sentence"),
     [
-        ("--data", "mine.csv", "--table", "scores.csv", "--column", "body"),
-        ("--data", "none.csv", "--table", "scores.csv"),
-        ("--text", "A text", "--image", "none.png"),
-        ("--text", "A text", "--image", "mine.csv"),
+        ((*ROWS, "mine.csv", "--column", "body"), "mine.csv has no column 'body'. Its columns are: "),
+        ((*ROWS, "mine.txt", "--column", "body"), "mine.txt has a text per line and no columns. Omit --column."),
+        ((*ROWS, "none.csv"), "none.csv cannot be read: No such file or directory."),
+        (("explain", "--text", "A text", "--image", "none.png"), "none.png does not exist."),
+        (("explain", "--text", "A text", "--image", "mine.csv"), "mine.csv cannot be read as an image."),
+        (("evaluate", "--data", "mine.csv", "--label-column", "no"), "Choose with --label-column."),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_before_a_model_is_loaded(
-    table: Path, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    table: Path, arguments: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def load(*_: object, **__: object) -> None:
+        raise AssertionError("the model is loaded")
+
+    monkeypatch.setattr("explainers.models.catalog.load", load)
     monkeypatch.chdir(table.parent)
+    table.with_name("mine.txt").write_text("A text\n")
     table.rename("mine.csv")
-    result = CliRunner().invoke(app, ("explain", "--model", "no/model", *arguments))
+    column = ("--column", "review") if arguments[0] == "evaluate" else ()
+    result = CliRunner().invoke(app, (*arguments, *column))
     assert result.exit_code == 2
-    assert "no/model" not in result.stderr
+    assert sentence in result.stderr
+
+
+def test_ctrl_c_is_one_line(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("explainers.models.catalog.load", interrupted)
+    result = CliRunner().invoke(app, ("explain", "--text", "A text"))
+    assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")
+    result = CliRunner().invoke(
+        app, ("evaluate", "--data", str(table), "--column", "review", "--out", str(tmp_path / "out"))
+    )
+    told = "Interrupted. The same command goes on after the last input that is done.\n"
+    assert (result.exit_code, result.stderr) == (130, told)
 
 
 def test_without_a_text_and_a_table_it_says_what_to_give() -> None:

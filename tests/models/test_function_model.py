@@ -132,7 +132,7 @@ def test_an_array_that_is_a_view_or_is_used_again_is_read_rightly() -> None:
         (lambda texts: np.full((len(texts), 2), np.nan), "gave numbers that are no probabilities"),
         (lambda texts: np.ones((len(texts), 2)), "those of a text must sum to 1"),
         (lambda texts: [[-0.5, 1.5] for _ in texts], "must not be negative"),
-        (lambda texts: 1 / 0, r"raised ZeroDivisionError about “A test\.”: division by zero"),
+        (lambda texts: 1 / 0, r"raised ZeroDivisionError on “A test\.”: division by zero"),
         (lambda texts: "abc", "raised ValueError"),
     ],
 )
@@ -166,8 +166,8 @@ def test_a_function_that_fails_once_loses_one_method_and_says_at_which_texts() -
     comparison = explain(model, TEXT, methods=("occlusion", "lime", "kernel_shap"))
     (failed,) = comparison.failures
     assert failed.method == "occlusion"
-    about = f"texts, the first of which is “{without_good}”: too many requests."
-    assert failed.reason == f"The function 'mine' raised RuntimeError about 3 {about}"
+    texts = f"3 texts, the first “{without_good}”"
+    assert failed.reason == f"The function 'mine' raised RuntimeError on {texts}: too many requests."
     assert {"lime", "kernel_shap", "consensus"} == {result.method for result in comparison.results}
     assert comparison.answer is not None
     assert comparison.answer.status == "supported"

@@ -13,6 +13,7 @@ from explainers.errors import ModelUnavailable
 from explainers.methods import registry
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.function_model import FunctionModel
 
 TEXT = "the film was not good"
 LABELS = ("negative", "neutral", "positive")
@@ -73,6 +74,20 @@ def test_a_pipeline_has_its_model_and_tokenizer(trained: Any, tokenizer: PreTrai
     given = pipeline("text-classification", model=trained, tokenizer=tokenizer)
     piped, apart = wrap(given), wrap(trained, tokenizer)
     assert (piped.labels, piped.version) == (apart.labels, apart.version)
+    zero_shot = pipeline("zero-shot-classification", model=trained, tokenizer=tokenizer)
+    with pytest.raises(ModelUnavailable, match="'mine' is a pipeline for zero-shot-classification"):
+        wrap(zero_shot, name="mine")
+
+
+def test_an_object_with_a_model_of_its_own_is_asked_as_the_function_that_it_is(trained: Any, tokenizer: Any) -> None:
+    class Mine:
+        def __init__(self) -> None:
+            self.model, self.tokenizer = trained, tokenizer
+
+        def __call__(self, texts: list[str]) -> list[list[float]]:
+            return [[0.25, 0.75] for _ in texts]
+
+    assert isinstance(wrap(Mine(), labels=["no", "yes"]), FunctionModel)
 
 
 def test_by_default_nothing_that_learns_explains_a_model_in_memory(

@@ -223,6 +223,15 @@ def test_an_address_opens_the_project_and_the_view_that_were_shown(annotate: Cal
     assert another.at.selectbox(key="annotation project").value == newest.id
     unavailable = f"The address names the project “{newest.id + 1}”, which is not available here. Choose another one."
     assert unavailable in another.sentences
+    another.view("Settings")
+    assert unavailable not in another.sentences
+
+
+def test_the_newest_project_is_not_named_in_the_address(annotate: Callable[..., Annotate]) -> None:
+    annotate().create(name="Films")
+    page = annotate()
+    assert page.at.selectbox(key="annotation project").value == only_project().id
+    assert "project" not in page.at.query_params
 
 
 def test_a_table_with_other_names_is_read_by_the_columns_that_are_chosen(annotate: Callable[..., Annotate]) -> None:

@@ -227,7 +227,7 @@ def test_own_pairs_come_from_a_table(page: Interventions) -> None:
     page.choose("set", examples.SHIPPED)
     assert page.shares[0]["ordered pairs"] != "6"
     page.choose("set", examples.OWN)
-    assert "mine.csv, given before." in page.texts
+    assert "Given before: mine.csv." in page.texts
     assert page.shares[0]["ordered pairs"] == "6"
     page.at.button(key="remove pairs file").click()
     page.run()
