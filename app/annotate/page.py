@@ -5,7 +5,8 @@ them its people: the invitations, and how far everybody is.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -16,7 +17,16 @@ from app.annotate.people import Invite
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.results_view import results_view
 from app.annotate.session import PARAMETER, AnnotateVisitor, attempt
-from app.annotate.state import NEW, PEOPLE, RESULTS, SETTINGS, WORK, GuidelineDraft, annotate_state
+from app.annotate.state import (
+    NEW,
+    PEOPLE,
+    RESULTS,
+    SETTINGS,
+    WORK,
+    AnnotateState,
+    GuidelineDraft,
+    annotate_state,
+)
 from app.annotate.tables import method_name
 from app.components import forget_files
 from app.database.connections import StoreUnavailable
@@ -43,7 +53,8 @@ FAILED = (
 MOST_REASONS = 5
 NOT_SAVED = "Not saved yet."
 GUIDELINE_SAVED = "Saved. People see it with their next item; what they confirmed before stays as it is."
-DELETE = "Deletes the project, its items and everything that was confirmed in it."
+DELETE = ", its items and everything that was confirmed in it."
+GONE = "The project that was shown here has been deleted."
 LEAVE = "This browser forgets your invitation. Open its link to come back; what you confirmed is kept."
 
 
@@ -188,9 +199,11 @@ def owner_page(
 
 def _choice(listed: dict[int, Project]) -> Project | None:
     """Return the chosen project; None for a new one."""
+    state = annotate_state()
+    if state.shown_project not in (None, NEW, *listed):
+        _say_deleted(state)
     if not listed:
         return None
-    state = annotate_state()
     wanted, state.next_project = state.next_project, None
     if wanted in listed:
         state.change(annotation_project=wanted, annotation_view=WORK)
@@ -199,14 +212,30 @@ def _choice(listed: dict[int, Project]) -> Project | None:
     if state.controls.annotation_project is None:
         state.first_project = offered[0]
         state.change(annotation_project=offered[0])
+    names = titles({id: project.spec.name for id, project in listed.items()})
     number = st.selectbox(
         "Project",
         offered,
-        format_func=lambda id: listed[id].spec.name if id in listed else "New project …",
+        format_func=lambda id: names.get(id, "New project …"),
         **state.widget("annotation_project", listed=offered),
     )
     state.show_project(number)
     return listed.get(number)
+
+
+def _say_deleted(state: AnnotateState) -> None:
+    """Say that the project that was shown is no longer there, and who deleted it where that was this person."""
+    if state.deleted:
+        plain_text.success(f"“{state.deleted}” is deleted.")
+    else:
+        plain_text.warning(GONE)
+    state.deleted, state.shown_project = "", None
+
+
+def titles(names: Mapping[int, str]) -> dict[int, str]:
+    """Return the names by number, those that several projects have with the number."""
+    times = Counter(names.values())
+    return {number: f"{name} ({number})" if times[name] > 1 else name for number, name in names.items()}
 
 
 def project_page(store: Store, preparer: preparation.Preparer, project: Project, visitor: AnnotateVisitor) -> None:
@@ -269,10 +298,17 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
         reasons = {(method, reason) for own in failed.values() for method, reason in own.items()}
         plain_text.bullets([f"{method_name(method)}: {reason}" for method, reason in sorted(reasons)[:MOST_REASONS]])
     if visitor.guest is None:
-        with st.popover("Delete the project"):
-            st.write(DELETE)
-            delete = (projects.remove, store, project.id)
-            st.button("Delete it", key=f"delete project {project.id}", on_click=attempt, args=delete)
+        with st.popover("Delete the project", key=f"deletion of {project.id}"):  # another one's is closed
+            plain_text.paragraph("Deletes the project ", plain_text.Bold(spec.name), DELETE)
+            st.button("Delete it", key=f"delete project {project.id}", on_click=_delete, args=(store, project))
+
+
+def _delete(store: Store, project: Project) -> None:
+    def remove() -> None:
+        projects.remove(store, project.id)
+        annotate_state().deleted = project.spec.name
+
+    attempt(remove)
 
 
 def _guideline(store: Store, project: Project) -> None:
@@ -286,7 +322,7 @@ def _guideline(store: Store, project: Project) -> None:
         plain_text.paragraph(plain_text.Bold("Guideline of another owner: "), stored or "none")
     put(key, draft.typed)
     st.text_area("Guideline", key=key, help=project_form.GUIDELINE, height=120)
-    if not st.button("Save the guideline", key="save guideline"):
+    if not st.button("Save the guideline", key=f"save guideline of {project.id}"):
         if draft.typed != stored:
             st.caption(NOT_SAVED)
         return

@@ -105,6 +105,7 @@ class AnnotateState(PageState[AnnotateControls]):
     invitation_problem: str = ""
     next_project: int | None = None  # opened when the page is drawn next
     shown_project: int | None = None
+    deleted: str = ""  # the name of a project that was deleted here, until that is said
     first_project: int | None = None  # the newest when nobody had chosen; the address does not name it
     question: tuple[Store, projects.Project, TaskQuestion] | None = None  # what is asked
     revisited: answers.Stored | None = None  # the confirmed answer to which the person went back

@@ -240,6 +240,8 @@ def explain_table(data: Path, typed: Mapping[str, Any]) -> str:
         raise ExplanationError("Say with --table where the scores are written, as in --table scores.parquet.")
     check_table(typed["table"])
     check_places(typed["table"])
+    if typed["table"].resolve() == data.resolve():
+        raise ExplanationError(f"--table {data} would replace the data. Choose another file for the scores.")
     chosen = selection(() if typed["methods"] is None else options.split_ids(typed["methods"]))
     if chosen.narrators:
         raise ExplanationError("A table holds scores, and narrators write sentences. Omit them from --methods.")

@@ -76,6 +76,8 @@ def explain_rows(model: FrozenModel, data: Path, columns: Columns, plan: RowsPla
                 append({"id": row.id, "line": row.line, **_explained(model, about, row, plan)})
                 done.add(row.id)
     except KeyboardInterrupt as interrupt:
+        if not done:
+            plan.part.unlink()
         so_far = f"Interrupted after {len(done)} of {len(read.rows)} rows."
         typer.echo(f"{so_far} The same command goes on from there.", err=True)
         raise typer.Exit(130) from interrupt

@@ -356,4 +356,6 @@ class Comparisons(list[Comparison]):
             return "<Comparisons of no input>"
         supported = sum(bool(one.answer and one.answer.status == "supported") for one in self)
         model = self[0].decision.card.name
-        return f"<Comparisons of {model}: {len(self)} inputs, {supported} with a supported answer>"
+        failures = sum(len(one.failures) for one in self)
+        failed = f", {failures} failed: see the `failures` of each" if failures else ""
+        return f"<Comparisons of {model}: {len(self)} inputs, {supported} with a supported answer{failed}>"

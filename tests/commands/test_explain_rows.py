@@ -108,6 +108,7 @@ def test_a_row_that_fails_keeps_no_other_away(table: Path, monkeypatch: pytest.M
         (("--table", "scores.csv", "--methods", "cause_phi"), "narrators write sentences. Omit them from --methods."),
         (("--table", "scores.csv", "--column", "text"), "Choose with --column."),
         (("--table", "scores.csv", "--id-column", "number"), "Choose with --id-column."),
+        (("--table", "reviews.csv"), "would replace the data. Choose another file for the scores."),
         (("--table", "scores.csv", "--class", "great"), "No row could be explained."),
         (("--table", "scores.csv", "--methods", "hypothesis_only"), "hypothesis_only needs a pair of texts."),
     ],

@@ -173,6 +173,13 @@ def test_a_function_that_fails_once_loses_one_method_and_says_at_which_texts() -
     assert comparison.answer.status == "supported"
 
 
+def test_a_list_tells_how_much_of_it_failed() -> None:
+    model = wrap(failing_at("A film"), labels=["no", "yes"])
+    compared = explain(model, ["A dull plot", "A good film"], methods=("occlusion", "lime"))
+    assert [len(one.failures) for one in compared] == [0, 1]
+    assert repr(compared).endswith(" with a supported answer, 1 failed: see the `failures` of each>")
+
+
 def test_by_default_a_function_is_explained_by_what_it_can_have() -> None:
     comparison = explain(wrap(recording([]), labels=["no", "yes"]), TEXT)
     assert comparison.order == ("lime", "kernel_shap", "occlusion", "random")

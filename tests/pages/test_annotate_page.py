@@ -168,11 +168,13 @@ def test_an_owner_changes_the_guideline(annotate: Callable[..., Annotate]) -> No
     page = annotate().create().view("Settings")
     box = page.at.text_area(key=f"guideline of {only_project().id}")
     box.set_value("x" * 20_001)
-    assert "A guideline has at most 20,000 characters; this one has 20,001." in page.press("save guideline").sentences
+    assert (
+        "A guideline has at most 20,000 characters; this one has 20,001." in page.press("save guideline of 1").sentences
+    )
     assert only_project().spec.guideline == ""
     box = page.at.text_area(key=f"guideline of {only_project().id}")
     box.set_value("Mark what *decides*.")
-    assert "People see it with their next item" in page.press("save guideline").sentences
+    assert "People see it with their next item" in page.press("save guideline of 1").sentences
     assert only_project().spec.guideline == "Mark what *decides*."
     assert "Not saved yet." not in page.sentences
     other = only_project()
@@ -181,11 +183,11 @@ def test_an_owner_changes_the_guideline(annotate: Callable[..., Annotate]) -> No
     assert "Not saved yet." in page.run().sentences
     page.view("Annotate").view("Settings")
     assert page.at.text_area(key=f"guideline of {only_project().id}").value == "Mine."
-    assert "Another owner has changed the guideline meanwhile" in page.press("save guideline").sentences
+    assert "Another owner has changed the guideline meanwhile" in page.press("save guideline of 1").sentences
     assert "Another owner's." in page.sentences
     assert only_project().spec.guideline == "Another owner's."
     assert "Guideline of another owner: Another owner's." in page.run().sentences
-    page.press("save guideline")
+    page.press("save guideline of 1")
     assert only_project().spec.guideline == "Mine."
     page.view("Annotate").press("join").item()
     assert "Mine." in page.sentences
@@ -225,6 +227,28 @@ def test_an_address_opens_the_project_and_the_view_that_were_shown(annotate: Cal
     assert unavailable in another.sentences
     another.view("Settings")
     assert unavailable not in another.sentences
+
+
+def test_a_deleted_project_is_named_and_nothing_of_it_meets_the_next_one(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    page.create(name="Films")
+    for _ in range(2):
+        page.at.selectbox(key="annotation project").set_value(0)
+        page.run().create(name="Books")
+    assert page.at.selectbox(key="annotation project").options == ["Books (3)", "Books (2)", "Films", "New project …"]
+    page.view("Settings")
+    other = annotate()
+    other.at.selectbox(key="annotation project").set_value(3)
+    other.run().view("Settings").at.text_area(key="guideline of 3").set_value("Mark the verdict.")
+    other.run()
+    page.press("delete project 3")
+    assert "“Books” is deleted." in page.sentences
+    assert page.at.selectbox(key="annotation project").options == ["Books", "Films", "New project …"]
+    assert {button.key for button in page.at.button if button.key.startswith("delete")} == {"delete project 2"}
+    other.press("save guideline of 3")
+    assert "The project that was shown here has been deleted." in other.sentences
+    assert "Saved." not in other.sentences
+    assert "is deleted" not in page.run().sentences
 
 
 def test_the_newest_project_is_not_named_in_the_address(annotate: Callable[..., Annotate]) -> None:
