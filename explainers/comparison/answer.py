@@ -1,8 +1,9 @@
 """Which units carry the decision, and which explanations are better than chance on this input.
 
-The consensus of the comparable methods is tested first (`explainers.metrics.chance`), then the methods in the order of
-their agreement with each other; the first that fails ends the test, so that on an input where every order is random any
-of them is named with a probability of at most 5 %. Methods that pass are told apart by their first units only.
+The consensus of the comparable methods is tested first (`explainers.metrics.chance`), then the methods that sample and
+then the others, both in the order of their agreement. The first that fails ends the test, so that on an input where
+every order is random any of them is named with a probability of at most 5 %. Methods that pass are told apart by their
+first units only.
 
 Methods that were optimised on the metrics or ask the model in words, controls of one part, random orders and a
 person's order never take part;
@@ -155,7 +156,9 @@ def _tested(
     )
     if not null.beaten_by(evidence(joint.metrics)):
         return replace(described, status="open", random=order)
-    passing = fixed_sequence(order, lambda method: null.beaten_by(evidence(members[method].metrics)))
+    tested = consensus.order_of_tests(order)
+    passed = fixed_sequence(tested, lambda method: null.beaten_by(evidence(members[method].metrics)))
+    passing = tuple(method for method in order if method in passed)
     first = consensus.top_units(joint.attribution.scores, cut)
     other = {method: _others(rows[method], first, cut) for method in passing}
     supported = tuple(method for method in passing if 2 * len(other[method]) <= cut)

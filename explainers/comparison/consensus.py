@@ -118,6 +118,12 @@ def by_agreement(rows: Mapping[str, Scores], count: int) -> tuple[str, ...]:
     return tuple(sorted(rows, key=lambda method: -shared[method]))
 
 
+def order_of_tests(methods: Iterable[str]) -> tuple[str, ...]:
+    """Return the methods in the order in which they are tested: those that sample subsets of the units first, because
+    they pass most often; else as given, which must not depend on what the model answers."""
+    return tuple(sorted(methods, key=lambda method: method_spec(method).kind != "sampled"))
+
+
 def top_units(scores: Scores, count: int) -> frozenset[int]:
     """Return the numbers of the `count` units with the highest scores; equal scores in the order of the input."""
     return frozenset(int(unit) for unit in ranking(floats(_rounded(scores)))[:count])

@@ -171,7 +171,7 @@ class Answer:
 
     @property
     def better_than_chance(self) -> tuple[str, ...]:
-        """The methods whose orders are better than chance, in the order in which they were tested."""
+        """The methods whose orders are better than chance; those that agree with the consensus first."""
         return (*self.supported, *(method for method, _ in self.differs))
 
     def as_dict(self) -> dict[str, Any]:

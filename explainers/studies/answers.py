@@ -228,7 +228,8 @@ def answers_document(results: Mapping[str, Mapping[str, Any]]) -> str:
     parts = [
         "# How far answers can be relied on\n\n"
         "The consensus of the methods is tested against 19 random orders (or all orders, up to eight units) by AOPC-C "
-        "− AOPC-S, then the methods in the order of their agreement, each at 5 %, up to the first that fails. Brackets "
+        "− AOPC-S, then the methods that sample (LIME, KernelSHAP), then the others, both in the order of their "
+        "agreement, each at 5 %, up to the first that fails. Brackets "
         "hold 95 % intervals over inputs; weights and seeds are fixed. The predicted class is explained under "
         "`mask`.\n\n"
         "Luck is measured with ten random orders in the places of the methods, "

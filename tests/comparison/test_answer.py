@@ -11,7 +11,7 @@ import pytest
 from explainers.comparison.answer import NO_METHOD, NOTHING, ONE_METHOD, PREDICTED_ONLY, answer, answered
 from explainers.metrics.chance import evidence, sampled_null
 from explainers.report.answer import advice, compared_sentence, heading
-from explainers.results.answer import CONSENSUS
+from explainers.results.answer import CONSENSUS, Answer
 from explainers.results.comparison import Comparison
 from explainers.results.events import Failure
 from explainers.results.manifest import strict_json
@@ -85,10 +85,19 @@ def test_nothing_is_named_where_the_joint_order_is_no_better_than_chance(compare
 
 def test_the_first_that_fails_ends_the_test(compared: Compared) -> None:
     comparison = compared(additive(), {IG: TEN, LIME: LIKE, SHAP: TEN})
-    worst = {**comparison.results[1].metrics, "aopc_c": -1.0, "aopc_s": 1.0}
-    results = (comparison.results[0], replace(comparison.results[1], metrics=worst), *comparison.results[2:])
-    result = answer(replace(comparison, results=results), finished=True)
-    assert (result.status, result.supported, result.random) == ("supported", (), (IG, LIME, SHAP))
+
+    def answered_where_fails(method: str) -> Answer:
+        failing = {"aopc_c": -1.0, "aopc_s": 1.0}
+        results = tuple(
+            replace(result, metrics={**result.metrics, **failing}) if result.method == method else result
+            for result in comparison.results
+        )
+        return answer(replace(comparison, results=results), finished=True)
+
+    first = answered_where_fails(LIME)
+    assert (first.status, first.supported, first.random) == ("supported", (), (IG, LIME, SHAP))
+    last = answered_where_fails(IG)  # after those that sample
+    assert (last.status, last.supported, last.random) == ("supported", (LIME, SHAP), (IG,))
 
 
 def test_a_short_input_is_tested_against_every_order(compared: Compared) -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from explainers.comparison.consensus import agreement, by_agreement, consensus_scores, top_units
+from explainers.comparison.consensus import agreement, by_agreement, consensus_scores, order_of_tests, top_units
 
 A, B, C = (3.0, 2.0, 1.0, 0.0), (30.0, 10.0, 20.0, 0.0), (0.0, 1.0, 2.0, 3.0)
 
@@ -37,3 +37,8 @@ def test_agreement_is_the_mean_share_of_common_first_units() -> None:
 def test_the_method_that_shares_most_comes_first() -> None:
     # B shares a unit with A and one with C; A and C share one with B only
     assert by_agreement({"a": A, "b": B, "c": C}, 2) == ("b", "a", "c")
+
+
+def test_methods_that_sample_are_tested_before_the_others() -> None:
+    order = ("cimi", "lime", "aml", "kernel_shap", "integrated_gradients")
+    assert order_of_tests(order) == ("lime", "kernel_shap", "cimi", "aml", "integrated_gradients")

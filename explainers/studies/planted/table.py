@@ -284,8 +284,9 @@ def supported_text(rows: Sequence[Row]) -> str:
     of_methods = np.array([np.mean(some) if some else whole for some, whole in zip(methods, right, strict=True)])
     failed = [values[CONSENSUS] for values, some in zip(precise, named, strict=True) if not some]
     lines = [
-        f"Tested against {truth.CONTROLS} random orders (p ≤ 5 %, consensus first, then the methods by agreement, up "
-        f"to the first that fails) the consensus passes on {len(passed)} of {len(rows)} inputs, and on average "
+        f"Tested against {truth.CONTROLS} random orders (p ≤ 5 %, consensus first, then LIME, KernelSHAP and Owen "
+        f"values, then the others, each group by agreement, up to the first that fails) the "
+        f"consensus passes on {len(passed)} of {len(rows)} inputs, and on average "
         f"{np.mean([len(some) for some in methods]):.1f} of {len(rows[0]['scores'])} methods follow it.",
         f"Where it passes, its precision is {interval_cell(mean_interval(right))}, the mean over the methods that are "
         f"named {interval_cell(mean_interval(of_methods))}, the difference "

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from explainers.comparison.consensus import by_agreement, consensus_scores
+from explainers.comparison.consensus import by_agreement, consensus_scores, order_of_tests
 from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.chance import fixed_sequence
@@ -138,12 +138,12 @@ def evidence_of(row: Row, lines: Sequence[Sequence[int]]) -> Floats:
 
 
 def supported(row: Row) -> tuple[str, ...]:
-    """The consensus and the methods that pass the test against random orders, in a fixed sequence by agreement."""
+    """The consensus and the methods that pass the test against random orders, in a fixed sequence."""
     curves = row["curves"]["mask"]
     null = Null(tuple(evidence_of(row, row["random"]["mask"][:CONTROLS]).tolist()))
     own = dict(zip(curves, evidence_of(row, list(curves.values())).tolist(), strict=True))
     scores = {method: tuple(value) for method, value in row["scores"].items()}
-    order = (CONSENSUS, *by_agreement(scores, top_count(row["units"], TOP)))
+    order = (CONSENSUS, *order_of_tests(by_agreement(scores, top_count(row["units"], TOP))))
     return fixed_sequence(order, lambda method: null.beaten_by(own[method]))
 
 
