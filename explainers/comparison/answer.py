@@ -168,7 +168,7 @@ def _tested(
         holds=tuple((check.erasure, _holds(check)) for check in comparison.operator_checks if _has(check, CONSENSUS)),
         supported=supported,
         differs=tuple((method, other[method]) for method in passing if method not in supported),
-        random=tuple(method for method in order if method not in passing),
+        random=tested[len(passed) :],
         single=_single(comparison, passing, members, control),
     )
 

@@ -119,8 +119,12 @@ def by_agreement(rows: Mapping[str, Scores], count: int) -> tuple[str, ...]:
 
 
 def order_of_tests(methods: Iterable[str]) -> tuple[str, ...]:
-    """Return the methods in the order in which they are tested: those that sample subsets of the units first, because
-    they pass most often; else as given, which must not depend on what the model answers."""
+    """Return the methods in the order in which they are tested: those that sample first, else as given, which must not
+    depend on what the model answers.
+
+    The later a method is tested, the more of the others have to pass before. Those that sample pass most often, also
+    where the model's answers are noise, since they ask the very masks that judge them (assets/docs/planted.md).
+    """
     return tuple(sorted(methods, key=lambda method: method_spec(method).kind != "sampled"))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from explainers.methods.registry import method_spec
 from explainers.metrics.chance import FEWEST_UNITS
 from explainers.report import wording
-from explainers.results.answer import CONSENSUS, DECIDING, Answer, ErasureEffect, Units
+from explainers.results.answer import CONSENSUS, DECIDING, ORDER_OF_TESTS, Answer, ErasureEffect, Units
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -31,8 +31,8 @@ SMALL_ONE = "It changes p hardly more than a random {} does."
 REPORTED = "asked in words, so not compared"
 OPTIMISED = "optimised on these metrics, so not compared"
 RANDOM_MEANING = (
-    "The methods are tested one after the other against random orders, the one with most in common with the others "
-    "first; the first that is no better than chance ends the test, and those after it are not tested."
+    f"The methods are tested one after the other against random orders: {ORDER_OF_TESTS}. The first that is no better "
+    "than chance ends the test, and those after it are not tested."
 )
 SUPPORTED_MEANING = "Better than random orders, and most of its first {} are those of the consensus."
 DIFFERS_MEANING = "Better than random orders, but its first {} are mostly others than those of the consensus."

@@ -10,6 +10,9 @@ Status = Literal["pending", "supported", "open"]
 Group = Literal["consensus", "supported", "differs", "random", ""]  # of a method; "": it takes no part
 Units = tuple[int, ...]  # numbers among the explained units
 CONSENSUS = "consensus"  # id of the row of the joint order
+ORDER_OF_TESTS = (
+    "first those that sample, such as LIME and KernelSHAP, then the others; in both, the one that agrees most first"
+)
 LEVEL = 0.05
 DECIDING = round(1 / LEVEL) - 1  # random orders: the fewest that an order can beat at this level
 LEAST = 0.05  # of probability: what moves it less is no effect
@@ -152,7 +155,7 @@ class Answer:
         return self.status == "supported" and all(holds for _, holds in self.holds)
 
     def group(self, method: str) -> Group:
-        """Return the group in which a row stands; the first one in it has most in common with the other methods."""
+        """Return the group in which a row stands."""
         if method == CONSENSUS:
             return "consensus"
         if method in self.supported:

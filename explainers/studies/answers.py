@@ -32,7 +32,7 @@ from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.calls import Meter, PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.tables import Table, TableColumn, bounds, command_block
-from explainers.results.answer import CONSENSUS
+from explainers.results.answer import CONSENSUS, ORDER_OF_TESTS
 from explainers.results.attribution import Attribution, metric_counts, ranking
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision, Settings
@@ -228,8 +228,7 @@ def answers_document(results: Mapping[str, Mapping[str, Any]]) -> str:
     parts = [
         "# How far answers can be relied on\n\n"
         "The consensus of the methods is tested against 19 random orders (or all orders, up to eight units) by AOPC-C "
-        "− AOPC-S, then the methods that sample (LIME, KernelSHAP), then the others, both in the order of their "
-        "agreement, each at 5 %, up to the first that fails. Brackets "
+        f"− AOPC-S, then the methods: {ORDER_OF_TESTS}; each at 5 %, up to the first that fails. Brackets "
         "hold 95 % intervals over inputs; weights and seeds are fixed. The predicted class is explained under "
         "`mask`.\n\n"
         "Luck is measured with ten random orders in the places of the methods, "

@@ -9,7 +9,7 @@ import numpy as np
 from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Floats, Interval, difference_interval, mean_interval, wilson
 from explainers.report.tables import Table, TableColumn, bounds, command_block, interval_cell, key_column
-from explainers.results.answer import CONSENSUS
+from explainers.results.answer import CONSENSUS, ORDER_OF_TESTS
 from explainers.studies.planted import confidence_fit, noise, truth
 from explainers.studies.planted.measure import SHARES, Row
 from explainers.studies.planted.shortcuts import KINDS
@@ -283,11 +283,12 @@ def supported_text(rows: Sequence[Row]) -> str:
     methods = [[values[method] for method in some if method != CONSENSUS] for values, some in passed]
     of_methods = np.array([np.mean(some) if some else whole for some, whole in zip(methods, right, strict=True)])
     failed = [values[CONSENSUS] for values, some in zip(precise, named, strict=True) if not some]
+    available = np.mean([len(row["scores"]) for row in rows])
     lines = [
-        f"Tested against {truth.CONTROLS} random orders (p ≤ 5 %, consensus first, then LIME, KernelSHAP and Owen "
-        f"values, then the others, each group by agreement, up to the first that fails) the "
-        f"consensus passes on {len(passed)} of {len(rows)} inputs, and on average "
-        f"{np.mean([len(some) for some in methods]):.1f} of {len(rows[0]['scores'])} methods follow it.",
+        f"Tested against {truth.CONTROLS} random orders (p ≤ 5 %; the consensus, then the methods, "
+        f"{ORDER_OF_TESTS}; up to the first that fails) the consensus passes on {len(passed)} of {len(rows)} inputs, "
+        f"and on average {np.mean([len(some) for some in methods]):.1f} of {available:.1f} methods follow it. This "
+        "order was chosen on these inputs; [others](answers.md) were not looked at for it.",
         f"Where it passes, its precision is {interval_cell(mean_interval(right))}, the mean over the methods that are "
         f"named {interval_cell(mean_interval(of_methods))}, the difference "
         f"{interval_cell(difference_interval(right, of_methods), '+')}.",

@@ -127,7 +127,7 @@ def at_percents(lines: Sequence[Sequence[int]], units: int) -> Floats:
 
 
 CONTROLS = 19  # random orders of the test
-TOP = 20  # percent: the first units by which agreement orders the methods
+TOP = 20  # percent: the first units by which the methods agree
 
 
 def evidence_of(row: Row, lines: Sequence[Sequence[int]]) -> Floats:
