@@ -119,11 +119,11 @@ def by_agreement(rows: Mapping[str, Scores], count: int) -> tuple[str, ...]:
 
 
 def order_of_tests(methods: Iterable[str]) -> tuple[str, ...]:
-    """Return the methods in the order in which they are tested: those that sample first, else as given, which must not
-    depend on what the model answers.
+    """Return the methods in the order of the tests: those that sample first, within both groups as given. That order
+    must not read the metrics that are tested.
 
-    The later a method is tested, the more of the others have to pass before. Those that sample pass most often, also
-    where the model's answers are noise, since they ask the very masks that judge them (assets/docs/planted.md).
+    A method is tested only if all those before it have passed. Those that sample pass most often, also where the
+    model's answers are noise, since they ask about such masks as judge them (assets/docs/planted.md).
     """
     return tuple(sorted(methods, key=lambda method: method_spec(method).kind != "sampled"))
 

@@ -10,9 +10,7 @@ Status = Literal["pending", "supported", "open"]
 Group = Literal["consensus", "supported", "differs", "random", ""]  # of a method; "": it takes no part
 Units = tuple[int, ...]  # numbers among the explained units
 CONSENSUS = "consensus"  # id of the row of the joint order
-ORDER_OF_TESTS = (
-    "first those that sample, such as LIME and KernelSHAP, then the others; in both, the one that agrees most first"
-)
+ORDER_OF_TESTS = "first those that sample, such as LIME and KernelSHAP, then the others, each group by agreement"
 LEVEL = 0.05
 DECIDING = round(1 / LEVEL) - 1  # random orders: the fewest that an order can beat at this level
 LEAST = 0.05  # of probability: what moves it less is no effect
