@@ -190,7 +190,7 @@ def owner_page(
         made = project_form.new_project(store, preparer, pool, visitor.account)
         if made is not None:
             preparer.want(projects.first_items(store, made.id, workbench.AHEAD))
-            annotate_state().next_project = made.id
+            annotate_state().project_made(made.id)
             forget_files(project_form.FILES_KEY)
             st.rerun()
         return
@@ -208,7 +208,10 @@ def _choice(listed: dict[int, Project]) -> Project | None:
     if wanted in listed:
         state.change(annotation_project=wanted, annotation_view=WORK)
     offered = [*listed, NEW]
+    asked = state.controls.annotation_project
     state.offer("annotation_project", offered)
+    if asked not in (None, *offered):
+        state.change(annotation_view=WORK)  # not the settings of a project that nobody has asked for
     if state.controls.annotation_project is None:
         state.first_project = offered[0]
         state.change(annotation_project=offered[0])
@@ -321,7 +324,14 @@ def _guideline(store: Store, project: Project) -> None:
     if draft.of_another or draft.seen != stored:
         plain_text.paragraph(plain_text.Bold("Guideline of another owner: "), stored or "none")
     put(key, draft.typed)
-    st.text_area("Guideline", key=key, help=project_form.GUIDELINE, height=120)
+    st.text_area(
+        "Guideline",
+        key=key,
+        help=project_form.GUIDELINE,
+        height=120,
+        on_change=_type,
+        args=(number, key, stored),
+    )
     if not st.button("Save the guideline", key=f"save guideline of {project.id}"):
         if draft.typed != stored:
             st.caption(NOT_SAVED)
@@ -335,6 +345,12 @@ def _guideline(store: Store, project: Project) -> None:
         return
     drafts[number] = GuidelineDraft(draft.typed, draft.typed)
     st.caption(GUIDELINE_SAVED)
+
+
+def _type(number: tuple[int, float], key: str, stored: str) -> None:
+    """Keep what is typed, also where the press that ends the typing shows another view."""
+    drafts = annotate_state().guidelines
+    drafts[number] = drafts.get(number, GuidelineDraft(stored, stored))._replace(typed=value_of(key) or "")
 
 
 def title() -> None:

@@ -179,7 +179,7 @@ def new_project(
     state = annotate_state()
     left, right = st.columns(2)
     with left:
-        name = st.text_input("Name", key="project name", max_chars=LONGEST_NAME)
+        name = st.text_input("Name", max_chars=LONGEST_NAME, **state.widget("project_name"))
     with right:
         model = model_box(state)
     state.finish()
@@ -187,7 +187,7 @@ def new_project(
     read = _data(model, info)
     asked = choose_tasks(model, info, read)
     _other_tasks(read.annotations, asked.tasks)
-    guideline = st.text_area("Guideline", key="project guideline", help=GUIDELINE, height=120)
+    guideline = st.text_area("Guideline", help=GUIDELINE, height=120, **state.widget("project_guideline"))
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
         overlap = st.number_input("People per item", 1, projects.MOST_OVERLAP, 2, key="project overlap", help=OVERLAP)
@@ -222,9 +222,12 @@ def _source(model: str) -> str:
 
 def _data(model: str, info: ModelInfo) -> data_files.ReadItems:
     offered = (*data_files.sources(model, info.generator_noun), FILES)
-    if value_of("project data") not in offered:
-        put("project data", offered[0])
-    chosen = st.segmented_control("Data", offered, required=True, key="project data")
+    chosen = st.segmented_control(
+        "Data",
+        offered,
+        required=True,
+        **annotate_state().widget("project_data", options=offered, default=offered[0], initial="default"),
+    )
     if chosen == FILES:
         return _files(info)
     count = 0

@@ -24,13 +24,17 @@ WORK, PEOPLE, RESULTS, SETTINGS = "Annotate", "People", "Results", "Settings"  #
 
 @dataclass(frozen=True)
 class AnnotateControls:
-    """What an owner chooses. The address has the model of a new project, the project that is shown and its view."""
+    """What an owner chooses, or types for a new project. The address has the model of a new project, and the project
+    that is shown with its view."""
 
     model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
     annotation_project: int | None = field(  # None: the newest
         default=None, metadata=carried(whole_number(NEW, 10**9), "project", undo=False, download=False)
     )
     annotation_view: str = field(default=WORK, metadata=carried(TEXT, "view", undo=False, download=False))
+    project_name: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    project_guideline: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    project_data: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     annotate_text_column: str | None = field(
         default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False)
     )
@@ -122,6 +126,11 @@ class AnnotateState(PageState[AnnotateControls]):
         if number != self.shown_project:
             self.shown_project, self.revisited, self.reply = number, None, None
             self.forget_problems()
+
+    def project_made(self, number: int) -> None:
+        """Open the project when the page is drawn next, and empty the form."""
+        self.next_project = number
+        self.change(project_name="", project_guideline="", project_data=None)
 
     def another_view(self) -> None:
         """Forget what was wrong with the address."""

@@ -273,7 +273,7 @@ class _RowReader:
         if isinstance(cells, DataUnavailable):
             raise cells
         if _has_surrogates(cells):
-            raise DataUnavailable(f"Line {line:,} is not UTF-8. Save it as UTF-8.")
+            raise DataUnavailable(f"Line {line:,} is not UTF-8. Save the file as UTF-8.")
         columns = self.columns
         text, pair = cells[columns.text], cells.get(columns.pair, "") if columns.pair else None
         marked = cells[columns.rationale].strip() if columns.rationale else ""

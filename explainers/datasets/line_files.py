@@ -30,7 +30,7 @@ def line_records(source: Source, name: str) -> Iterator[Record]:
             if not text.strip():
                 continue
             if has_surrogates(text):
-                yield line, DataUnavailable(f"Line {line:,} is not UTF-8. Save it as UTF-8.")
+                yield line, DataUnavailable(f"Line {line:,} is not UTF-8. Save the file as UTF-8.")
                 continue
             if of_texts:
                 yield from ((line, {TEXT_COLUMN: part}) for part in text.splitlines() if part.strip())

@@ -111,7 +111,10 @@ class FunctionModel(FrozenModel):
             ) from error
         if rows.ndim != 2 or rows.shape[1] < 2 or rows.shape != (len(texts), len(self.labels) or rows.shape[1]):
             wanted = f"({len(texts)}, {len(self.labels)})" if self.labels else f"({len(texts)}, classes)"
-            raise ExplanationError(f"The function {self.name!r} gave an array {rows.shape}, not {wanted}.")
+            raise ExplanationError(
+                f"The function {self.name!r} gave an array {rows.shape}, not {wanted}: for each text the probability "
+                "of every class."
+            )
         if not np.isfinite(rows).all() or (rows < 0).any() or (np.abs(rows.sum(axis=1) - 1) > TOLERANCE).any():
             raise ExplanationError(
                 f"The function {self.name!r} gave numbers that are no probabilities: they must not be negative, and "

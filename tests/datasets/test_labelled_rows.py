@@ -163,7 +163,7 @@ def test_bad_rows_are_named_by_their_line_and_the_others_are_kept() -> None:
     assert read.problems == (
         "Line 3 has no text. The row is left out.",
         "Line 4 has the label 'mixed'; the classes are negative (0), positive (1). The row is left out.",
-        "Line 5 is not UTF-8. Save it as UTF-8. The row is left out.",
+        "Line 5 is not UTF-8. Save the file as UTF-8. The row is left out.",
         "Line 6 has the id 'a' of line 2. The row is left out.",
         "Line 7 has no id. The row is left out.",
     )
@@ -177,7 +177,7 @@ def test_bad_lines_of_json_are_named_too() -> None:
         "Line 2 is not a JSON object.",
         "Line 3: It is not JSON.",
         "Line 5 has no text.",
-        "Line 6 is not UTF-8. Save it as UTF-8.",
+        "Line 6 is not UTF-8. Save the file as UTF-8.",
     ]
 
 

@@ -158,7 +158,7 @@ def test_every_line_of_a_text_file_is_a_row(hub_folder: Path, tmp_path: Path) ->
     other.write_bytes(b"\xef\xbb\xbfa good film\r\na \xff film\r\n")
     windows = labelled_rows.read_file(other, labelled_rows.Columns(), ())
     assert [row.text for row in windows.rows] == ["a good film"]
-    assert windows.problems == ("Line 2 is not UTF-8. Save it as UTF-8. The row is left out.",)
+    assert windows.problems == ("Line 2 is not UTF-8. Save the file as UTF-8. The row is left out.",)
     with pytest.raises(DataUnavailable, match="has no column 'label'"):
         labelled_rows.read_file(texts, labelled_rows.Columns(label="label"), LABELS)
     line = ("evaluate", "--model", str(hub_folder), "--data", str(texts), "--out", str(tmp_path / "out"), *SHARED)
