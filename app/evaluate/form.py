@@ -90,6 +90,7 @@ def start(
     if pressed:
         try:
             evaluate_state().shown = submit(jobs, spec, data, account).id
+            st.toast(f"Evaluation {evaluate_state().shown} has been started. It stands below.")
             started = True
         except ExplanationError as error:
             plain_text.error(str(error))

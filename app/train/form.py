@@ -184,6 +184,7 @@ def start(jobs: Jobs, pool: model_pool.ModelPool, spec: FitSpec, submitted: Subm
         try:
             check_settings(spec.method, spec.variant, spec.settings)
             jobs.submit(spec, submitted.texts, account)
+            st.toast("The training has been started. It stands below.")
         except ExplanationError as error:
             plain_text.error(str(error))
     st.caption("The same on the command line:")

@@ -109,7 +109,12 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "marks",
         "counted(len(data.rows), 'row')",
     ),
-    "app/evaluate/form.py": ("list(presets)", "preset.meaning[0].upper()", "preset.meaning[1:]"),
+    "app/evaluate/form.py": (
+        "evaluate_state().shown",
+        "list(presets)",
+        "preset.meaning[0].upper()",
+        "preset.meaning[1:]",
+    ),
     "app/evaluate/results.py": (
         "label",
         "wording.counted(data['left_out'], 'row')",

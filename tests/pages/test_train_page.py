@@ -135,7 +135,9 @@ def test_a_model_that_may_not_be_read_is_reported(train: Train, monkeypatch: pyt
 
 
 def test_a_training_is_started_and_its_result_shown(train: Train) -> None:
-    train.start().over()
+    train.start()
+    assert [toast.value for toast in train.at.toast] == ["The training has been started. It stands below."]
+    train.over()
     (job,) = train.jobs.all()
     assert (job.status, job.method, job.model, job.variant, job.texts) == ("done", "aml", "small", "mine", 24)
     assert (job.run_folder / "texts.txt").read_text().splitlines() == TEXTS.splitlines()
