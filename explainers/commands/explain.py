@@ -235,7 +235,8 @@ def explain_table(data: Path, typed: Mapping[str, Any]) -> str:
     """Explain every row of a table with what was `typed`; return a summary. Raises `ExplanationError`."""
     if of_one := [name for name in OF_ONE if typed[name] not in (None, "", 0, False)]:
         named = ", ".join(f"--{OPTIONS.get(name, name).replace('_', '-')}" for name in of_one)
-        raise ExplanationError(f"About one input only: {named}. Omit it, or --data.")
+        are, them = ("is", "it") if len(of_one) == 1 else ("are", "them")
+        raise ExplanationError(f"{named} {are} about one input. Omit {them}, or --data.")
     if typed["table"] is None:
         raise ExplanationError("Say with --table where the scores are written, as in --table scores.parquet.")
     check_table(typed["table"])

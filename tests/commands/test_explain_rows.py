@@ -104,7 +104,7 @@ def test_a_row_that_fails_keeps_no_other_away(table: Path, monkeypatch: pytest.M
         ((), "Say with --table where the scores are written, as in --table scores.parquet."),
         (("--table", "no/scores.csv"), "no is no folder. Make it, or choose another place for scores.csv."),
         (("--table", "scores.txt"), "A table cannot be written as 'scores.txt'."),
-        (("--table", "scores.csv", "--html", "page.html"), "About one input only: --html. Omit it, or --data."),
+        (("--table", "scores.csv", "--html", "page.html"), "--html is about one input. Omit it, or --data."),
         (("--table", "scores.csv", "--methods", "cause_phi"), "narrators write sentences. Omit them from --methods."),
         (("--table", "scores.csv", "--column", "text"), "Choose with --column."),
         (("--table", "scores.csv", "--id-column", "number"), "Choose with --id-column."),
