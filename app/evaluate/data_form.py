@@ -30,6 +30,10 @@ MEGABYTES = 10  # larger tables on the command line
 PREVIEW = 5  # rows
 LEFT_OUT = "– left out –"
 MOST_UNKNOWN = 12  # labels without a class; with more it is probably no column of labels
+ABOUT_IDS = (
+    "By default ids follow from the texts. What is random about a row, such as the samples of LIME, follows from its "
+    "id: other ids give slightly other numbers."
+)
 NO_DATA = "No data yet. Choose a file, or the embedded examples."
 
 
@@ -153,7 +157,9 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
 
 
 def _column_boxes(present: tuple[str, ...], info: ModelInfo, longest: str) -> labelled_rows.Columns:
-    chosen = column_boxes(evaluate_state(), "", present, info, longest=longest, rationale=not info.multimodal)
+    chosen = column_boxes(
+        evaluate_state(), "", present, info, longest=longest, rationale=not info.multimodal, about_ids=ABOUT_IDS
+    )
     if not info.labels and chosen["label"]:
         st.caption("The labels are checked when the model is loaded.")
     return labelled_rows.Columns(
@@ -182,7 +188,7 @@ def _class_boxes(
 def _boxes(unknown: Sequence[str], column: str, labels: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     if not 0 < len(unknown) <= MOST_UNKNOWN:
         return ()
-    st.caption("These labels are not classes of the model. Choose a class for each:")
+    st.caption("The model has no classes of these names. Check the class of each:")
     chosen = {}
     for start in range(0, len(unknown), 3):
         for cell, label in zip(st.columns(3), unknown[start : start + 3], strict=False):

@@ -22,14 +22,21 @@ LOST = (
 
 
 def column_box(
-    state: PageState[Any], name: str, title: str, present: Sequence[str], guess: str, *, optional: bool
+    state: PageState[Any],
+    name: str,
+    title: str,
+    present: Sequence[str],
+    guess: str,
+    *,
+    optional: bool,
+    help_text: str | None = None,
 ) -> str:
     """Draw the choice among the columns that have names, with `guess` before anybody has chosen; return it, "" for
     none, which only an optional one may be."""
     present = [column for column in present if column.strip()]
     options = (NO_COLUMN, *present) if optional else tuple(present)
     widget = state.widget(name, options=options, listed=options, default=guess or options[0])
-    column = st.selectbox(plain_text.label(title, "Texts"), options, **widget)
+    column = st.selectbox(plain_text.label(title, "Texts"), options, help=help_text, **widget)
     return "" if column is None or (optional and column == NO_COLUMN) else str(column)
 
 
@@ -41,11 +48,13 @@ def column_boxes(
     *,
     longest: str = "",
     rationale: bool = False,
+    about_ids: str | None = None,
 ) -> dict[str, str]:
     """Draw a box for each kind of column that a model's examples have; return the chosen columns by kind, "" for none.
     Where no name tells the column of texts, it is the `longest` one unless a person chooses.
 
     The controls of the state are called `prefix`, the kind and "_column". `rationale`: whether one may hold marks.
+    `about_ids` is the help of the column of ids.
     """
     text, pair = guessed_pair(present, longest) if info.pairs else (guessed("text", present, longest), "")
     first, second = (name.capitalize() for name in info.input_names) if info.pairs else ("Texts", "")
@@ -59,7 +68,10 @@ def column_boxes(
         with cell:
             guess = guesses[kind] if kind in guesses else guessed(kind, present)
             name = f"{prefix}{kind}_column"
-            chosen[kind] = column_box(state, name, titles[kind], present, guess, optional=kind != "text")
+            about = about_ids if kind == "id" else None
+            chosen[kind] = column_box(
+                state, name, titles[kind], present, guess, optional=kind != "text", help_text=about
+            )
     return chosen
 
 

@@ -127,6 +127,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "duration(job.finished - job.started)",
     ),
     "app/interventions/computations.py": ("text",),
+    "app/train/column_box.py": ("help_text",),  # a constant of the form
     "app/components.py": ("label", "key.capitalize()", "help_text"),  # constants of the forms
     "app/interventions/examples.py": (
         "offered",

@@ -154,7 +154,8 @@ def test_a_table_without_names_does_not_lose_its_first_text_unseen(evaluate: Eva
 
 def test_labels_that_the_model_calls_otherwise_get_a_class(evaluate: Evaluate) -> None:
     evaluate.give(b"text,label\nthe good film,pos\na bad film,neg\nthe plot,mixed\n")
-    assert "These labels are not classes of the model." in evaluate.texts
+    assert "The model has no classes of these names." in evaluate.texts
+    assert "follows from its id" in evaluate.at.selectbox(key="id column").help
     boxes = {name: evaluate.at.selectbox(key=f"class label {name}") for name in ("pos", "neg", "mixed")}
     assert {name: box.value for name, box in boxes.items()} == {
         "pos": "positive",
