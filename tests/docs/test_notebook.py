@@ -18,7 +18,8 @@ def test_the_names_are_there() -> None:
     assert callable(wrap)
     assert issubclass(ExplanationError, Exception)
     assert explainers.Prompt("{text}?", {"no": "no", "yes": "yes"}).labels == ("no", "yes")
-    functions, types = {"explain", "explain_beside", "load", "wrap"}, {"Comparison", "ExplanationError", "Prompt"}
+    functions = {"explain", "explain_beside", "load", "wrap"}
+    types = {"Comparison", "ExplanationError", "InputFailed", "Prompt"}
     assert set(explainers.__all__) == {"METHODS", "__version__", *types, *functions}
 
 

@@ -50,7 +50,7 @@ def page(small: None, opened: Callable[..., Any], tmp_path: Path, monkeypatch: p
     projects.open_results(store, project.id)
     shown = opened()
     shown.at.switch_page("pages/annotate.py")
-    shown.at.session_state["AnnotateState"] = AnnotateState(AnnotateControls(annotation_view=RESULTS))
+    shown.at.session_state["AnnotateState"] = AnnotateState(AnnotateControls(annotation_view=RESULTS), begun=True)
     yield shown.run()
     session.preparer().close()
     session.annotation_store().close()
