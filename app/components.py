@@ -70,7 +70,6 @@ def uploaded(
     )
     files = _as_files(given)
     if files:
-        _keep(key, files)
         return files
     earlier = session.visit().files.get(key, ())
     if earlier:
@@ -81,6 +80,13 @@ def uploaded(
     return earlier
 
 
+def uploaded_file(
+    label: str, types: Sequence[str], key: str, *, megabytes: int, help_text: str | None = None
+) -> "UploadedFile | None":
+    """Return the file of `uploaded`, where it takes one; None without one."""
+    return next(iter(uploaded(label, types, key, megabytes=megabytes, help_text=help_text)), None)
+
+
 def forget_files(key: str) -> None:
     """Forget what was given to an uploader."""
     session.visit().files.pop(key, None)
@@ -88,10 +94,7 @@ def forget_files(key: str) -> None:
 
 def _take_files(key: str) -> None:
     """Take what a person gave or removed."""
-    _keep(key, _as_files(session.value_of(key)))
-
-
-def _keep(key: str, files: "tuple[UploadedFile, ...]") -> None:
+    files = _as_files(session.value_of(key))
     session.visit().files[key] = files if sum(file.size for file in files) <= KEPT else ()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import overload
 
 from transformers.utils.logging import tqdm
 from typing_extensions import TypedDict, Unpack
@@ -38,7 +38,6 @@ ModelPair._repr_html_ = pair_fragment  # type: ignore[attr-defined]
 
 
 WORTH_SAYING = 5.0  # seconds that are left
-Worked = TypeVar("Worked")
 Input = str | Example | tuple[str, str]  # one text, a pair, or anything as an example
 
 
@@ -113,8 +112,8 @@ def explain(
     `text_pair` is the second text for a model of pairs, such as the hypothesis; a tuple of two texts says the same.
     `image` is a file, its path or its content for a multimodal model; `methods` are ids of methods and narrators, or
     one id, by default those that the app chooses, without what a model in memory can never have, and all fitted
-    narrators; a class is its name or its number; `samples`
-    a number for LIME and KernelSHAP, by default as many as they need to settle; `sampling` is "captum" or "shared";
+    narrators; a class is its name or its number; `samples` a number for LIME and KernelSHAP, by default as many as they
+    need to settle; `sampling` is "captum" or "shared";
     `guess` are numbers of units that you find important, the most important first. `unit` is "word", "token",
     "sentence", or "example" for those of a prompt; with "sentence" and numbers from 0 in `opened`, the words of these
     sentences, while the rest of the text stays as it is. `erasure` is "mask" by default, "delete" for models without a
@@ -146,9 +145,9 @@ def explain(
         finished = Comparisons()
         for number, example in enumerate(tqdm(examples, desc="Explaining", unit="input")):
             try:
-                finished.append(_of_list(number, partial(explained, example)))
+                finished.append(explained(example))
             except ExplanationError as error:
-                raise InputFailed(str(error), finished) from error
+                raise InputFailed(f"Input {number}: {error}", finished) from error
         return finished
     example = to_example(text, text_pair)
     if image is not None:
@@ -190,23 +189,14 @@ def explain_beside(
     return two_models(first, explain(second, to_example(text, text_pair), image=image, **other), narrators)
 
 
-def _of_list(number: int, work: Callable[[], Worked]) -> Worked:
-    """Return what the work about an input of a list gives. Raises `ExplanationError` with its number."""
-    try:
-        return work()
-    except ExplanationError as error:
-        raise ExplanationError(f"Input {number}: {error}") from error
-
-
 def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:
     """Return an input of a list. Raises `ExplanationError` with its number, before the first one is explained."""
-
-    def checked() -> Example:
+    try:
         example = to_example(item)
         checked_encoding(model, example, settings)
-        return example
-
-    return _of_list(number, checked)
+    except ExplanationError as error:
+        raise ExplanationError(f"Input {number}: {error}") from error
+    return example
 
 
 def compare(

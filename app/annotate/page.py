@@ -181,9 +181,7 @@ def owner_page(
     """Draw the page of a person who may make projects."""
     listed = {project.id: project for project in projects.projects(store, visitor.account)}
     chosen = _choice(listed)
-    for parameter in ("project", "view"):
-        if problem := annotate_state().problems.get(parameter):
-            plain_text.warning(problem)
+    _say_problem("project")
     if chosen is None:
         if not listed:
             st.caption(EMPTY)
@@ -226,8 +224,14 @@ def _choice(listed: dict[int, Project]) -> Project | None:
     return listed.get(number)
 
 
+def _say_problem(parameter: str) -> None:
+    """Say what the address asks for in vain."""
+    if problem := annotate_state().problems.get(parameter):
+        plain_text.warning(problem)
+
+
 def _say_deleted(state: AnnotateState) -> None:
-    """Say that the project that was shown is no longer there, and who deleted it where that was this person."""
+    """Say that the project that was shown is gone: by its name where it was deleted here."""
     if state.deleted:
         plain_text.success(f"“{state.deleted}” is deleted.")
     else:
@@ -258,6 +262,7 @@ def project_page(store: Store, preparer: preparation.Preparer, project: Project,
         **state.widget("annotation_view", options=VIEWS, initial="default", then=state.another_view),
     )
     state.finish()
+    _say_problem("view")
     views[view or WORK]()
 
 
@@ -319,8 +324,7 @@ def _guideline(store: Store, project: Project) -> None:
     it is replaced. What is typed and not saved stays while other views are shown."""
     drafts, number, stored = annotate_state().guidelines, (project.id, project.created), project.spec.guideline
     key = f"guideline of {project.id}"
-    draft, shown = drafts.get(number, GuidelineDraft(stored, stored)), value_of(key)
-    draft = drafts[number] = (draft if shown is None else draft._replace(typed=shown)).against(stored)
+    draft = drafts[number] = drafts.get(number, GuidelineDraft(stored, stored)).against(stored)
     if draft.of_another or draft.seen != stored:
         plain_text.paragraph(plain_text.Bold("Guideline of another owner: "), stored or "none")
     put(key, draft.typed)
@@ -330,7 +334,7 @@ def _guideline(store: Store, project: Project) -> None:
         help=project_form.GUIDELINE,
         height=120,
         on_change=_type,
-        args=(number, key, stored),
+        args=(number, key),
     )
     if not st.button("Save the guideline", key=f"save guideline of {project.id}"):
         if draft.typed != stored:
@@ -347,10 +351,10 @@ def _guideline(store: Store, project: Project) -> None:
     st.caption(GUIDELINE_SAVED)
 
 
-def _type(number: tuple[int, float], key: str, stored: str) -> None:
+def _type(number: tuple[int, float], key: str) -> None:
     """Keep what is typed, also where the press that ends the typing shows another view."""
     drafts = annotate_state().guidelines
-    drafts[number] = drafts.get(number, GuidelineDraft(stored, stored))._replace(typed=value_of(key) or "")
+    drafts[number] = drafts[number]._replace(typed=value_of(key) or "")
 
 
 def title() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app import plain_text
-from app.components import uploaded
+from app.components import uploaded_file
 from app.evaluate.state import EXAMPLES, FILE, SOURCES, evaluate_state
 from app.model_info import ModelInfo
 from app.train.column_box import column_boxes, warn_of_lost_text, warn_of_unread_pair
@@ -75,7 +75,7 @@ def submitted_data(model: str, info: ModelInfo) -> SubmittedData:
 
 
 def _from_file(info: ModelInfo) -> SubmittedData:
-    files = uploaded(
+    file = uploaded_file(
         "A table with a row per text, a .txt file with a text per line, or an ERASER data set",
         [suffix.removeprefix(".").removeprefix("tar.") for suffix in (*labelled_rows.SUFFIXES, *archives.SUFFIXES)],
         "evaluate file",
@@ -84,9 +84,8 @@ def _from_file(info: ModelInfo) -> SubmittedData:
         "([[0, 4], [9, 12]]) are optional. Or documents and annotations of an ERASER data set in one .zip or .tar.gz. "
         "For larger files: python -m explainers evaluate.",
     )
-    if not files:
+    if file is None:
         return SubmittedData()
-    (file,) = files
     content = file.getvalue()
     if archives.is_archive(file.name):
         return _from_eraser(content, file.name, info)
@@ -111,7 +110,7 @@ def _from_file(info: ModelInfo) -> SubmittedData:
 
 
 def _from_images(info: ModelInfo) -> SubmittedData:
-    files = uploaded(
+    file = uploaded_file(
         "A ZIP file with a table and the images that it names",
         ["zip"],
         "evaluate images",
@@ -119,9 +118,8 @@ def _from_images(info: ModelInfo) -> SubmittedData:
         help_text="The table has a column of texts and one of the names of image files, beside it or in folders below "
         "it.",
     )
-    if not files:
+    if file is None:
         return SubmittedData()
-    (file,) = files
     content = file.getvalue()
     try:
         zipped = _zipped(content, file.name)

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 import streamlit as st
 
 from app import plain_text
-from app.components import uploaded
+from app.components import uploaded_file
 from app.interventions import computations, inputs
 from app.interventions.inputs import OwnImages, PlainInput, PlainInputs
 from app.interventions.state import LAST, SETS, interventions_state
@@ -60,14 +60,13 @@ def _pairs(model: str) -> PlainInputs:
 
 
 def _uploaded() -> PlainInputs:
-    files = uploaded(
+    file = uploaded_file(
         f"A table ({listed(tables.SUFFIXES)}) with the columns premise and hypothesis, or text and text_pair; at most "
         f"{MOST_PAIRS} rows",
         tables.SUFFIXES,
         "pairs file",
         megabytes=MEGABYTES,
     )
-    file = files[0] if files else None
     interventions_state().give(file.file_id if file else "")
     if file is None:
         st.caption(NO_FILE)
@@ -82,7 +81,7 @@ def _uploaded() -> PlainInputs:
 
 
 def _images() -> PlainInputs:
-    files = uploaded(
+    file = uploaded_file(
         f"A ZIP file with images and a table ({listed(tables.SUFFIXES)}) that has the columns text and image; at most "
         f"{MOST_PAIRS} rows",
         ["zip"],
@@ -91,7 +90,6 @@ def _images() -> PlainInputs:
         help_text="The column image has the names of files beside the table, or in folders below it. No labels are "
         "needed: the model's own predictions count.",
     )
-    file = files[0] if files else None
     state = interventions_state()
     state.give(file.file_id if file else "")
     if file is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import model_info, plain_text
-from app.components import uploaded
+from app.components import uploaded, uploaded_file
 from app.train.column_box import column_box
 from app.train.state import train_state
 from explainers.datasets import labelled_rows, tables, user_texts
@@ -86,7 +86,7 @@ def _texts(info: model_info.ModelInfo) -> SubmittedTexts:
             **train_state().widget("train_texts"),
         )
     with right:
-        files = uploaded(
+        file = uploaded_file(
             "Or a file",
             user_texts.SUFFIXES,
             "train file",
@@ -94,7 +94,6 @@ def _texts(info: model_info.ModelInfo) -> SubmittedTexts:
             help_text="A text file with one text per line, or a table with a column of texts; for pairs with two. "
             "UTF-8.",
         )
-        file = files[0] if files else None
         submitted = _from_file(file.name, file.getvalue(), names) if file is not None else from_box(typed or "", names)
         if submitted.texts:
             source = "from the file; remove it to use the box" if file is not None else "from the box"

@@ -355,10 +355,8 @@ class Selection:
     narrators: tuple[str, ...] | None = None
 
 
-def selection(ids: Iterable[str] | None) -> Selection:
-    """None chooses the default methods and every fitted narrator. Raises `ExplanationError` for an unknown id."""
-    if ids is None:
-        return Selection(default_methods())
+def selection(ids: Iterable[str]) -> Selection:
+    """Return the methods and the narrators among the ids. Raises `ExplanationError` for an unknown id."""
     given = tuple(dict.fromkeys(ids))
     methods = tuple(id for id in given if id not in NARRATORS.ids)
     for id in methods:

@@ -94,10 +94,6 @@ def test_after_it_was_unregistered_the_method_is_unknown() -> None:
         method_spec("mine")
 
 
-def test_nothing_chosen_is_every_default_method_and_every_fitted_narrator() -> None:
-    assert selection(None) == Selection(default_methods(), None)
-
-
 @pytest.mark.parametrize(
     ("ids", "methods", "narrators"),
     [

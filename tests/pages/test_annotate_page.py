@@ -232,6 +232,10 @@ def test_an_address_opens_the_project_and_the_view_that_were_shown(annotate: Cal
     wrong.state.begun = False
     wrong.run()
     assert wrong.at.get_by_key("annotation view").value == "Annotate"
+    unknown = annotate()
+    unknown.at.query_params["view"] = "Everything"
+    unknown.state.begun = False
+    assert "The address names the view “Everything”, which is not available here." in unknown.run().sentences
 
 
 def test_what_is_typed_for_a_new_project_stays_until_it_is_made(annotate: Callable[..., Annotate]) -> None:
