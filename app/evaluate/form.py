@@ -89,8 +89,9 @@ def start(
             st.fragment(run_every=TICK if unknown else None)(_cost)(pool, spec, data, info, unknown=unknown)
     if pressed:
         try:
-            evaluate_state().shown = submit(jobs, spec, data, account).id
-            st.toast(f"Evaluation {evaluate_state().shown} has been started. It stands below.")
+            number = submit(jobs, spec, data, account).id
+            evaluate_state().change(evaluation=number)
+            st.toast(f"Evaluation {number} has been started. It stands below.")
             started = True
         except ExplanationError as error:
             plain_text.error(str(error))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from app.session import MODEL_NAME, NOT_CARRIED, TEXT, carried, held
+from app.session import MODEL_NAME, NOT_CARRIED, TEXT, carried, held, whole_number
 from app.store import Job
 from app.train.state import JobListState
 from explainers.evaluation import names, record_file, sanity_summary, set_spec, set_summary
@@ -42,6 +42,9 @@ class EvaluateControls:
     evaluate_thorough: bool = field(default=False, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     evaluate_methods: tuple[str, ...] | None = field(
         default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False)
+    )
+    evaluation: int | None = field(  # whose result is drawn; None: the newest
+        default=None, metadata=carried(whole_number(1, 10**9), "evaluation", undo=False, download=False)
     )
     words_method: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     words_class: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
@@ -78,7 +81,6 @@ class Remaining:
 @dataclass
 class EvaluateState(JobListState[EvaluateControls]):
     controls: EvaluateControls = field(default_factory=EvaluateControls)
-    shown: int | None = None  # the number of the evaluation whose result is drawn; None: the newest
     remaining: dict[tuple[int, float | None], Remaining] = field(default_factory=dict)  # by evaluation and its start
 
 

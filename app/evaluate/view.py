@@ -6,6 +6,7 @@ from app import plain_text, streamlit_shims
 from app.evaluate import results
 from app.evaluate.state import Remaining, checked, checking, done, evaluate_state, has_result, moment, result
 from app.server.login import Account
+from app.session import write_address
 from app.store import Job
 from app.train import job_list, processes
 from app.train.jobs import Jobs, Overview
@@ -28,12 +29,15 @@ def place_of_form(overview: Overview | str) -> streamlit_shims.Container:
 
 def _draw(listed: job_list.JobList, overview: Overview) -> None:
     st.header("Evaluations", anchor=False)
+    state, numbers = evaluate_state(), [job.id for job in overview.jobs]
+    state.offer("evaluation", numbers)
+    if problem := state.problems.get("evaluation"):
+        plain_text.warning(problem)
+    write_address(state.address())  # a press in this part of the page draws no other
     if not overview.jobs:
         st.caption("None yet. Evaluations appear here, and continue when you close the page.")
         return
-    state = evaluate_state()
-    numbers = [job.id for job in overview.jobs]
-    shown = state.shown if state.shown in numbers else numbers[0]
+    shown = state.controls.evaluation or numbers[0]
     for job in overview.jobs:
         with st.container(border=True, key=f"evaluation-{job.id}"):
             _head(listed, job, is_shown=job.id == shown)
@@ -49,7 +53,8 @@ def _draw(listed: job_list.JobList, overview: Overview) -> None:
 
 
 def _show(number: int) -> None:
-    evaluate_state().shown = number
+    evaluate_state().change(evaluation=number)
+    evaluate_state().problems.pop("evaluation", None)
 
 
 def _head(listed: job_list.JobList, job: Job, *, is_shown: bool) -> None:
@@ -61,7 +66,7 @@ def _head(listed: job_list.JobList, job: Job, *, is_shown: bool) -> None:
 
     about = f" for {without_folders(job.model)}, {job.method}, {counted(job.texts, 'input')}"
     with listed.head(job, plain_text.Bold(f"{job.id}. {job.variant}"), about):
-        if not is_shown:
+        if not is_shown and (job.active or has_result(job)):
             nothing = not has_result(job)
             st.button("Show the result", key=f"show {job.id}", on_click=_show, args=(job.id,), disabled=nothing)
         listed.buttons(job, "Resume", GOES_ON, ask)

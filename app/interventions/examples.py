@@ -9,7 +9,9 @@ from app.components import uploaded_file
 from app.interventions import computations, inputs
 from app.interventions.inputs import OwnImages, PlainInput, PlainInputs
 from app.interventions.state import LAST, SETS, interventions_state
+from app.train.column_box import column_box
 from explainers.datasets import labelled_rows, tables
+from explainers.datasets.column_names import guessed, guessed_pair, longest_column
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.user_texts import FEWEST_PAIRS, MOST_PAIRS, listed, read_pairs, shipped_pairs
 from explainers.errors import DataUnavailable
@@ -29,7 +31,7 @@ def chosen(narrated: computations.NarratedModel) -> PlainInputs:
     else:
         among = _images() if narrated.images else _pairs(narrated.model)
     if not among[0].own:
-        interventions_state().give("")  # the file of another set is not kept
+        interventions_state().own_images = None  # decoded anew when that set is looked at again
     return among
 
 
@@ -61,8 +63,7 @@ def _pairs(model: str) -> PlainInputs:
 
 def _uploaded() -> PlainInputs:
     file = uploaded_file(
-        f"A table ({listed(tables.SUFFIXES)}) with the columns premise and hypothesis, or text and text_pair; at most "
-        f"{MOST_PAIRS} rows",
+        f"A table ({listed(tables.SUFFIXES)}) with a column for each text of a pair; at most {MOST_PAIRS} rows",
         tables.SUFFIXES,
         "pairs file",
         megabytes=MEGABYTES,
@@ -72,7 +73,7 @@ def _uploaded() -> PlainInputs:
         st.caption(NO_FILE)
         st.stop()
     try:
-        examples = read_pairs(file.getvalue(), file.name)
+        examples = read_pairs(file.getvalue(), file.name, _pair_columns(file.getvalue(), file.name))
     except DataUnavailable as error:
         plain_text.error(str(error))
         st.stop()
@@ -80,14 +81,30 @@ def _uploaded() -> PlainInputs:
     return tuple(PlainInput(example.text, example.pair or "", own=True) for example in examples)
 
 
+def _pair_columns(content: bytes, name: str) -> tuple[str, ...]:
+    """Draw the choice of both columns; return them, or none where the file is no table that has two. Raises
+    `DataUnavailable` if its columns cannot be read."""
+    present = labelled_rows.column_names(content, name) if tables.is_table(name) and content.strip() else ()
+    if len(present) < 2:
+        return ()
+    state, (first, second) = interventions_state(), guessed_pair(present, longest_column(content, name))
+    second = second or next(column for column in present if column != first)
+    left, right = st.columns(2)
+    with left:
+        first = column_box(state, "pairs_column", "Premise", present, first, optional=False)
+    with right:
+        second = column_box(state, "pairs_second_column", "Hypothesis", present, second, optional=False)
+    return first, second
+
+
 def _images() -> PlainInputs:
     file = uploaded_file(
-        f"A ZIP file with images and a table ({listed(tables.SUFFIXES)}) that has the columns text and image; at most "
-        f"{MOST_PAIRS} rows",
+        f"A ZIP file with images and a table ({listed(tables.SUFFIXES)}) that has a column of texts and one of images; "
+        f"at most {MOST_PAIRS} rows",
         ["zip"],
         "images file",
         megabytes=IMAGE_MEGABYTES,
-        help_text="The column image has the names of files beside the table, or in folders below it. No labels are "
+        help_text="The column of images has the names of files beside the table, or in folders below it. No labels are "
         "needed: the model's own predictions count.",
     )
     state = interventions_state()
@@ -106,13 +123,14 @@ def _images() -> PlainInputs:
 
 
 def own_images(content: bytes, name: str) -> OwnImages:
-    """Read a table with the columns text and image from a ZIP file that also holds the images, without labels.
+    """Read a table with a column of texts and one of images from a ZIP file that also holds the images, without labels.
 
     Every image is decoded once. Raises `DataUnavailable` if the file cannot be used, has too few or too many different
     rows, or images of more than `MOST_BYTES`, each counted for every row that names it.
     """
     zipped = zipped_table(content, name, tables.SUFFIXES)
-    columns = labelled_rows.Columns("text", image="image")
+    present = labelled_rows.column_names(zipped.content, zipped.name)
+    columns = labelled_rows.Columns(guessed("text", present) or "text", image=guessed("image", present) or "image")
     read = labelled_rows.read_rows(zipped.content, zipped.name, columns, (), most=MOST_PAIRS + 1, images=zipped)
     if read.usable > MOST_PAIRS:
         raise DataUnavailable(f"A set has at most {MOST_PAIRS} texts with images; these are {read.usable:,}.")

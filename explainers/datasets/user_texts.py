@@ -159,18 +159,19 @@ def shipped_pairs(model: str, folder: Path = PAIR_SETS) -> tuple[Example, ...]:
     return tuple(Example(pair["premise"], pair["hypothesis"]) for pair in pairs)
 
 
-def read_pairs(content: bytes, name: str) -> tuple[Example, ...]:
-    """The pairs of a user's table, each once. Raises `DataUnavailable` if it cannot be used."""
+def read_pairs(content: bytes, name: str, columns: Columns = ()) -> tuple[Example, ...]:
+    """The pairs of a user's table, each once, from the columns of both texts or those with the usual names. Raises
+    `DataUnavailable` if it cannot be used."""
     if not tables.is_table(name):
         raise DataUnavailable(f"Give a table: a file that ends in {listed(tables.SUFFIXES)}.")
-    rows = parse_table(content, name)
+    rows = parse_table(content, name, columns=columns)
     whole = [row for row in rows if row.text and row.pair]
     incomplete = [number for number, row in enumerate(rows, 1) if bool(row.text) != bool(row.pair)]
     if incomplete:
         listed_rows = ", ".join(map(str, incomplete[:NAMED])) + (" …" if len(incomplete) > NAMED else "")
         raise DataUnavailable(
             f"{len(incomplete):,} of {len(rows):,} rows have only one text: {listed_rows} (counted below the header). "
-            "Give the columns premise and hypothesis, or text and text_pair, and fill both."
+            "Give two columns, such as premise and hypothesis, and fill both."
         )
     pairs = tuple(dict.fromkeys(whole))
     if not FEWEST_PAIRS <= len(pairs) <= MOST_PAIRS:

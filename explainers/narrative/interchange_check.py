@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.metrics.bootstrap import Floats, Interval, statistic_interval
+from explainers.metrics.bootstrap import Floats, Interval, statistic_interval, wilson
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
 from explainers.narrative.interchange import SHARE, draw_neurons, exchange_neurons, run_with_exchange
@@ -169,7 +169,11 @@ def _sampled(pairs: Bools) -> Bools:
 
 
 def over_pairs(hits: Bools, counted: Bools, *, seed: int = 0) -> Interval:
-    """The share of `hits` (n, n) among the pairs that are `counted` (n, n); at least one must be."""
+    """The share of `hits` (n, n) among the pairs that are `counted` (n, n); at least one must be.
+
+    The interval is a bootstrap over the examples, which pairs share. Where every resample gives the same share it is
+    Wilson's, of as many pairs as there can be of which no two share base or source.
+    """
 
     def share(weights: Floats) -> Floats:
         """Among the pairs of the drawn examples; NaN where none of them counts."""
@@ -178,4 +182,9 @@ def over_pairs(hits: Bools, counted: Bools, *, seed: int = 0) -> Interval:
         shares: Floats = np.divide(met, all_of, out=np.full(len(weights), np.nan), where=all_of > 0)
         return shares
 
-    return replace(statistic_interval(share, len(hits), seed=seed), texts=int(counted.sum()))
+    interval = statistic_interval(share, len(hits), seed=seed)
+    if interval.low == interval.high:
+        apart = int(min(counted.any(0).sum(), counted.any(1).sum()))
+        low, high = wilson(interval.mean * apart, apart)
+        interval = replace(interval, low=low, high=high)
+    return replace(interval, texts=int(counted.sum()))

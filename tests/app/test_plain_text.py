@@ -110,7 +110,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "counted(len(data.rows), 'row')",
     ),
     "app/evaluate/form.py": (
-        "evaluate_state().shown",
+        "number",
         "list(presets)",
         "preset.meaning[0].upper()",
         "preset.meaning[1:]",

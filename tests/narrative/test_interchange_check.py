@@ -144,7 +144,16 @@ def test_a_share_of_pairs_leaves_out_those_that_do_not_count() -> None:
     assert result.mean == pytest.approx(2 / 6)
     assert 0 <= result.low <= result.mean <= result.high <= 1
     certain = over_pairs(np.ones((4, 4), dtype=bool), ~np.eye(4, dtype=bool))
-    assert (certain.mean, certain.low, certain.high, certain.texts) == (1, 1, 1, 12)
+    assert (certain.mean, certain.high, certain.texts) == (1, 1, 12)
+    assert certain.low == pytest.approx(4 / (4 + 1.96**2))  # Wilson's, of four pairs of which no two share an end
+
+
+def test_the_interval_of_one_pair_says_that_it_is_one() -> None:
+    counted = np.zeros((5, 5), dtype=bool)
+    counted[0, 1] = True
+    never = over_pairs(np.zeros((5, 5), dtype=bool), counted)
+    assert (never.mean, never.low, never.texts) == (0, 0, 1)
+    assert never.high == pytest.approx(1.96**2 / (1 + 1.96**2))
 
 
 def test_twenty_per_cent_of_the_neurons_without_replacement_by_seed() -> None:

@@ -170,8 +170,8 @@ class JobsPage:
 
     path = ""
 
-    def __init__(self, opened: Callable[..., Page]) -> None:
-        self.page = opened(self.path)
+    def __init__(self, opened: Callable[..., Page], **address: str) -> None:
+        self.page = opened(self.path, **address)
         self.at = self.page.at
 
     def run(self) -> Self:

@@ -272,8 +272,26 @@ def test_a_result_is_offered_where_there_is_one(evaluate: Evaluate, model: Froze
     evaluate.until(lambda: all(job.pid is None for job in evaluate.jobs.all() if job.id != third.id))
     explained(first, model, inputs=2)
     evaluate.run()
-    shows = {job.id: evaluate.at.button(key=f"show {job.id}") for job in (first, second)}
-    assert {number: show.disabled for number, show in shows.items()} == {first.id: False, second.id: True}
+    shows = [button.key for button in evaluate.at.button if button.label == "Show the result"]
+    assert shows == [f"show {first.id}"]  # nothing will come of the cancelled one
+    assert "evaluation" in evaluate.at.query_params
+    evaluate.press(f"show {first.id}")
+    assert evaluate.at.query_params["evaluation"] == str(first.id)
+    assert f"Result {first.id}" in [header.value for header in evaluate.at.header]
+
+
+def test_an_address_opens_its_evaluation(evaluate: Evaluate, model: FrozenModel, opened: Opened) -> None:
+    first, second = (evaluate.give(CSV).press("start evaluation").job() for _ in range(2))
+    for job in (first, second):
+        evaluate.press(f"cancel {job.id}")
+        explained(job, model, inputs=2)
+    another = Evaluate(opened, evaluation=str(first.id))
+    another.run()
+    assert f"Result {first.id}" in [header.value for header in another.at.header]
+    lost = Evaluate(opened, evaluation="99")
+    lost.run()
+    assert "The address names the evaluation “99”, which is not available here. Choose another one." in lost.texts
+    assert f"Result {second.id}" in [header.value for header in lost.at.header]
 
 
 def test_what_a_training_and_an_evaluation_show_is_apart(evaluate: Evaluate) -> None:

@@ -234,11 +234,26 @@ def test_own_pairs_come_from_a_table(page: Interventions) -> None:
     assert "Choose a file to continue" in page.texts
 
 
+def test_own_columns_are_chosen_and_what_was_chosen_stays(page: Interventions) -> None:
+    page.choose("set", examples.OWN)
+    table = b"no,claim,source text\n1,a good plot,the good film\n2,the film was very bad,a dull film\n3,bad,not good\n"
+    page.at.get_by_key("pairs file").upload("mine.csv", table, "text/csv")
+    page.run()
+    page.choose("pairs column", "source text").choose("pairs second column", "claim")
+    assert "3 different pairs" in page.texts
+    last = inputs.list_entry(3, PlainInput("not good", "bad"))
+    assert last in page.at.selectbox(key="base own").options
+    page.choose("base own", last).choose("set", examples.SHIPPED).choose("set", examples.OWN)
+    assert page.at.selectbox(key="base own").value == last
+    page.choose("pairs column", "claim")
+    assert page.errors == ["The column 'claim' cannot hold both texts of a pair. Choose another one."]
+
+
 def test_a_bad_table_is_a_sentence(page: Interventions) -> None:
     page.choose("set", examples.OWN)
-    page.at.get_by_key("pairs file").upload("mine.csv", b"one,two\n1,2\n", "text/csv")
+    page.at.get_by_key("pairs file").upload("mine.csv", b"one\n1\n", "text/csv")
     page.run()
-    assert "it has one, two" in page.errors[0]
+    assert "it has one" in page.errors[0]
     assert not page.bars
 
 
