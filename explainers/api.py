@@ -27,6 +27,7 @@ from explainers.models.inputs.requirements import to_example
 from explainers.models.model_names import IN_MEMORY
 from explainers.models.precision import checked_precision
 from explainers.report import document, wording
+from explainers.report.comparisons import comparisons_fragment
 from explainers.report.two_models import pair_fragment
 from explainers.results.comparison import Comparison, Comparisons
 from explainers.results.decision import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings
@@ -34,6 +35,7 @@ from explainers.results.events import MethodResult
 from explainers.training.artifacts import available_artifacts, find_artifact
 
 Comparison._repr_html_ = document.fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
+Comparisons._repr_html_ = comparisons_fragment  # type: ignore[attr-defined]
 ModelPair._repr_html_ = pair_fragment  # type: ignore[attr-defined]
 
 
@@ -42,7 +44,8 @@ Input = str | Example | tuple[str, str]  # one text, a pair, or anything as an e
 
 
 class InputFailed(ExplanationError):
-    """An input of a list could not be explained; the comparisons of those before it are `finished`."""
+    """An input of a list could not be explained, which is named by its index as in `text[3]`; the comparisons of those
+    before it are `finished`."""
 
     def __init__(self, sentence: str, finished: Comparisons) -> None:
         super().__init__(sentence)
@@ -147,7 +150,7 @@ def explain(
             try:
                 finished.append(explained(example))
             except ExplanationError as error:
-                raise InputFailed(f"Input {number}: {error}", finished) from error
+                raise InputFailed(f"text[{number}]: {error}", finished) from error
         return finished
     example = to_example(text, text_pair)
     if image is not None:
@@ -190,12 +193,12 @@ def explain_beside(
 
 
 def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:
-    """Return an input of a list. Raises `ExplanationError` with its number, before the first one is explained."""
+    """Return an input of a list. Raises `ExplanationError` with its index, before the first one is explained."""
     try:
         example = to_example(item)
         checked_encoding(model, example, settings)
     except ExplanationError as error:
-        raise ExplanationError(f"Input {number}: {error}") from error
+        raise ExplanationError(f"text[{number}]: {error}") from error
     return example
 
 

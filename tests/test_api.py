@@ -18,6 +18,7 @@ from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.inputs.requirements import IDENTICAL
+from explainers.report import comparisons as report_comparisons
 from explainers.report.metric_rows import metric_rows
 from explainers.report.summary import summary
 from explainers.results.answer import CONSENSUS
@@ -257,7 +258,7 @@ def test_what_belongs_to_one_input_is_refused_beside_a_list(model: FrozenModel) 
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
-    [("", "Input 1: The text is empty"), (("a", "b", "c"), "Input 1: A pair has two texts, not 3")],
+    [("", r"text\[1\]: The text is empty"), (("a", "b", "c"), r"text\[1\]: A pair has two texts, not 3")],
 )
 def test_a_wrong_input_of_a_list_is_said_before_anything_is_explained(
     model: FrozenModel, wrong: Any, sentence: str
@@ -272,6 +273,20 @@ def test_no_input_at_all_is_an_empty_list(model: FrozenModel) -> None:
     assert nothing == []
     assert nothing.to_frame().empty
     assert repr(nothing) == "<Comparisons of no input>"
+    assert "<td>" not in nothing._repr_html_()  # type: ignore[attr-defined]
+
+
+def test_a_list_is_a_table_in_a_notebook(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    comparisons = explain(model, ["the dull", "the <b>great</b>", "great"], methods=QUICK)
+    page = comparisons._repr_html_()  # type: ignore[attr-defined]
+    assert page.count("<tr>") == 1 + 3
+    assert f"<td>0</td><td>the dull</td><td>negative</td><td>{comparisons[0].probabilities[0]:.2f}</td>" in page
+    assert "the &lt;b&gt;great&lt;/b&gt;" in page
+    assert "<th>failed</th>" not in page
+    monkeypatch.setattr(report_comparisons, "MOST", 1)
+    page = comparisons._repr_html_()  # type: ignore[attr-defined]
+    assert page.count("<tr>") == 1 + 1
+    assert "2 more inputs: comparisons[1] and the following" in page
 
 
 @pytest.mark.parametrize("inputs", [pd.Series(["the good film", "bad"]), np.array(["the good film", "bad"])])
@@ -284,7 +299,7 @@ def test_a_series_and_an_array_are_lists(model: FrozenModel, inputs: Any) -> Non
     ("given", "sentence"),
     [
         (None, "An input is a text, a pair of texts (text, text) or an Example, not NoneType."),
-        (["good", 2], "Input 1: An input is a text, a pair of texts (text, text) or an Example, not int."),
+        (["good", 2], "text[1]: An input is a text, a pair of texts (text, text) or an Example, not int."),
         (("good", None), "An input is a text, a pair of texts (text, text) or an Example, not str, NoneType."),
     ],
 )
@@ -310,7 +325,7 @@ def test_an_input_of_a_list_that_fails_is_named_and_those_before_it_are_kept(
         return real(model, text, *given, **rest)
 
     monkeypatch.setattr(api, "compare", fails)
-    with pytest.raises(api.InputFailed, match=r"Input 1: It is bad.") as failed:
+    with pytest.raises(api.InputFailed, match=r"text\[1\]: It is bad\.") as failed:
         explain(model, ["good", "bad"], methods="occlusion")
     assert [one.decision.encoding.texts for one in failed.value.finished] == [("good",)]
     assert set(failed.value.finished.to_frame("scores")["input"]) == {0}
