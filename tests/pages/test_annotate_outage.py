@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from app.annotate import answers, session, workbench
 from app.database import connections
 from app.store import Store
-from tests.pages.test_annotate_page import Annotate, annotate, only_project
+from tests.pages.annotating import Annotate, annotate, only_project
 
 assert annotate  # the fixture
 

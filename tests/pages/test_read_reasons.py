@@ -32,7 +32,7 @@ from explainers.annotations.records import READ_QUESTIONS, GivenReason, Item, Ju
 from explainers.datasets.example import Example, InputImage
 from explainers.installation import ASSETS
 from explainers.studies.readings import measure as readings
-from tests.pages.test_annotate_page import PATIENCE, Annotate, annotate, only_project
+from tests.pages.annotating import PATIENCE, Annotate, annotate, only_project
 
 assert annotate  # the fixture
 NLI_2 = (ASSETS / "readings" / "nli-2.items.csv").read_bytes()
