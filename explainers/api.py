@@ -44,8 +44,8 @@ Input = str | Example | tuple[str, str]  # one text, a pair, or anything as an e
 
 
 class InputFailed(ExplanationError):
-    """An input of a list could not be explained, which is named by its index as in `text[3]`; the comparisons of those
-    before it are `finished`."""
+    """An input of a list could not be explained; the sentence gives its number, from 0. `finished` has the comparisons
+    of those before it."""
 
     def __init__(self, sentence: str, finished: Comparisons) -> None:
         super().__init__(sentence)
@@ -150,7 +150,7 @@ def explain(
             try:
                 finished.append(explained(example))
             except ExplanationError as error:
-                raise InputFailed(f"text[{number}]: {error}", finished) from error
+                raise InputFailed(f"Input {number} (counted from 0): {error}", finished) from error
         return finished
     example = to_example(text, text_pair)
     if image is not None:
@@ -193,12 +193,12 @@ def explain_beside(
 
 
 def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:
-    """Return an input of a list. Raises `ExplanationError` with its index, before the first one is explained."""
+    """Return an input of a list. Raises `ExplanationError` with its number, before the first one is explained."""
     try:
         example = to_example(item)
         checked_encoding(model, example, settings)
     except ExplanationError as error:
-        raise ExplanationError(f"text[{number}]: {error}") from error
+        raise ExplanationError(f"Input {number} (counted from 0): {error}") from error
     return example
 
 

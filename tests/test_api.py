@@ -18,11 +18,14 @@ from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.inputs.requirements import IDENTICAL
+from explainers.report import answer as answer_report
 from explainers.report import comparisons as report_comparisons
 from explainers.report.metric_rows import metric_rows
 from explainers.report.summary import summary
 from explainers.results.answer import CONSENSUS
+from explainers.results.comparison import Comparisons
 from explainers.results.decision import DEFAULT_SAMPLING, Settings
+from explainers.results.events import Failure
 from explainers.results.manifest import image_checksum
 
 Build = Callable[..., FrozenModel]
@@ -258,7 +261,10 @@ def test_what_belongs_to_one_input_is_refused_beside_a_list(model: FrozenModel) 
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
-    [("", r"text\[1\]: The text is empty"), (("a", "b", "c"), r"text\[1\]: A pair has two texts, not 3")],
+    [
+        ("", r"Input 1 \(counted from 0\): The text is empty"),
+        (("a", "b", "c"), r"Input 1 \(counted from 0\): A pair has two texts, not 3"),
+    ],
 )
 def test_a_wrong_input_of_a_list_is_said_before_anything_is_explained(
     model: FrozenModel, wrong: Any, sentence: str
@@ -286,7 +292,16 @@ def test_a_list_is_a_table_in_a_notebook(model: FrozenModel, monkeypatch: pytest
     monkeypatch.setattr(report_comparisons, "MOST", 1)
     page = comparisons._repr_html_()  # type: ignore[attr-defined]
     assert page.count("<tr>") == 1 + 1
-    assert "2 more inputs: comparisons[1] and the following" in page
+    assert "2 more inputs, from number 1 on; to_frame() has all of them." in page
+
+
+def test_the_table_of_a_list_has_pairs_answers_and_what_failed(pairs: FrozenModel) -> None:
+    (comparison,) = explain(pairs, [("the film", "the plot")], methods="occlusion")
+    failed = comparison.with_event(Failure("lime", "It took too long."))
+    page = Comparisons([failed])._repr_html_()  # type: ignore[attr-defined]
+    assert "the film → the plot" in page
+    assert "<td>LIME: It took too long.</td>" in page
+    assert answer_report.heading(comparison.answer, comparison) in page  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("inputs", [pd.Series(["the good film", "bad"]), np.array(["the good film", "bad"])])
@@ -299,7 +314,10 @@ def test_a_series_and_an_array_are_lists(model: FrozenModel, inputs: Any) -> Non
     ("given", "sentence"),
     [
         (None, "An input is a text, a pair of texts (text, text) or an Example, not NoneType."),
-        (["good", 2], "text[1]: An input is a text, a pair of texts (text, text) or an Example, not int."),
+        (
+            ["good", 2],
+            "Input 1 (counted from 0): An input is a text, a pair of texts (text, text) or an Example, not int.",
+        ),
         (("good", None), "An input is a text, a pair of texts (text, text) or an Example, not str, NoneType."),
     ],
 )
@@ -325,7 +343,7 @@ def test_an_input_of_a_list_that_fails_is_named_and_those_before_it_are_kept(
         return real(model, text, *given, **rest)
 
     monkeypatch.setattr(api, "compare", fails)
-    with pytest.raises(api.InputFailed, match=r"text\[1\]: It is bad\.") as failed:
+    with pytest.raises(api.InputFailed, match=r"Input 1 \(counted from 0\): It is bad\.") as failed:
         explain(model, ["good", "bad"], methods="occlusion")
     assert [one.decision.encoding.texts for one in failed.value.finished] == [("good",)]
     assert set(failed.value.finished.to_frame("scores")["input"]) == {0}

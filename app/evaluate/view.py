@@ -31,6 +31,8 @@ def _draw(listed: job_list.JobList, overview: Overview) -> None:
     st.header("Evaluations", anchor=False)
     state, numbers = evaluate_state(), [job.id for job in overview.jobs]
     state.offer("evaluation", numbers)
+    if state.controls.evaluation is not None:
+        state.problems.pop("evaluation", None)
     if problem := state.problems.get("evaluation"):
         plain_text.warning(problem)
     write_address(state.address())  # a press in this part of the page draws no other
@@ -54,7 +56,6 @@ def _draw(listed: job_list.JobList, overview: Overview) -> None:
 
 def _show(number: int) -> None:
     evaluate_state().change(evaluation=number)
-    evaluate_state().problems.pop("evaluation", None)
 
 
 def _head(listed: job_list.JobList, job: Job, *, is_shown: bool) -> None:
@@ -66,9 +67,9 @@ def _head(listed: job_list.JobList, job: Job, *, is_shown: bool) -> None:
 
     about = f" for {without_folders(job.model)}, {job.method}, {counted(job.texts, 'input')}"
     with listed.head(job, plain_text.Bold(f"{job.id}. {job.variant}"), about):
-        if not is_shown and (job.active or has_result(job)):
-            nothing = not has_result(job)
-            st.button("Show the result", key=f"show {job.id}", on_click=_show, args=(job.id,), disabled=nothing)
+        readable = not is_shown and has_result(job)
+        if readable or (job.active and not is_shown):
+            st.button("Show the result", key=f"show {job.id}", on_click=_show, args=(job.id,), disabled=not readable)
         listed.buttons(job, "Resume", GOES_ON, ask)
 
 

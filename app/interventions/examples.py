@@ -1,5 +1,6 @@
 """Which examples are compared: the set, and from it, or typed, a base and a source."""
 
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 import streamlit as st
@@ -12,6 +13,7 @@ from app.interventions.state import LAST, SETS, interventions_state
 from app.train.column_box import column_box
 from explainers.datasets import labelled_rows, tables
 from explainers.datasets.column_names import guessed, guessed_pair, longest_column
+from explainers.datasets.example import Example
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.user_texts import FEWEST_PAIRS, MOST_PAIRS, listed, read_pairs, shipped_pairs
 from explainers.errors import DataUnavailable
@@ -73,7 +75,7 @@ def _uploaded() -> PlainInputs:
         st.caption(NO_FILE)
         st.stop()
     try:
-        examples = read_pairs(file.getvalue(), file.name, _pair_columns(file.getvalue(), file.name))
+        examples = _read(file.getvalue(), file.name, _pair_columns(file.getvalue(), file.name))
     except DataUnavailable as error:
         plain_text.error(str(error))
         st.stop()
@@ -84,17 +86,37 @@ def _uploaded() -> PlainInputs:
 def _pair_columns(content: bytes, name: str) -> tuple[str, ...]:
     """Draw the choice of both columns; return them, or none where the file is no table that has two. Raises
     `DataUnavailable` if its columns cannot be read."""
-    present = labelled_rows.column_names(content, name) if tables.is_table(name) and content.strip() else ()
+    present, longest = _columns(content, name)
     if len(present) < 2:
         return ()
-    state, (first, second) = interventions_state(), guessed_pair(present, longest_column(content, name))
-    second = second or next(column for column in present if column != first)
+    first, second = guessed_pair(present, longest)
+    second = second or guessed("text", [column for column in present if column != first])
+    return _two_boxes(present, ("Premise", first), ("Hypothesis", second))
+
+
+def _two_boxes(present: tuple[str, ...], first: tuple[str, str], second: tuple[str, str]) -> tuple[str, str]:
+    """Draw two boxes side by side, each with its title and the column that is guessed; return both columns."""
+    state = interventions_state()
     left, right = st.columns(2)
     with left:
-        first = column_box(state, "pairs_column", "Premise", present, first, optional=False)
+        one = column_box(state, "first_column", first[0], present, first[1], optional=False)
     with right:
-        second = column_box(state, "pairs_second_column", "Hypothesis", present, second, optional=False)
-    return first, second
+        other = column_box(state, "second_column", second[0], present, second[1], optional=False)
+    return one, other
+
+
+@lru_cache(maxsize=2)
+def _columns(content: bytes, name: str) -> tuple[tuple[str, ...], str]:
+    """Return the columns that have names, each once, and the one with the longest cells; none of what is no table."""
+    if not tables.is_table(name) or not content.strip():
+        return (), ""
+    names = labelled_rows.column_names(content, name)
+    return tuple(dict.fromkeys(filter(str.strip, names))), longest_column(content, name)
+
+
+@lru_cache(maxsize=2)
+def _read(content: bytes, name: str, columns: tuple[str, ...]) -> tuple[Example, ...]:
+    return read_pairs(content, name, columns)
 
 
 def _images() -> PlainInputs:
@@ -113,7 +135,11 @@ def _images() -> PlainInputs:
         st.caption(NO_FILE)
         st.stop()
     try:
-        read = state.own_images = state.own_images or own_images(file.getvalue(), file.name)
+        zipped = zipped_table(file.getvalue(), file.name, tables.SUFFIXES)
+        columns = _image_columns(zipped)
+        if state.own_images is None or state.own_images.columns != columns:
+            state.own_images = own_images(zipped, columns)
+        read = state.own_images
     except DataUnavailable as error:
         plain_text.error(str(error))
         st.stop()
@@ -122,16 +148,27 @@ def _images() -> PlainInputs:
     return read.rows
 
 
-def own_images(content: bytes, name: str) -> OwnImages:
-    """Read a table with a column of texts and one of images from a ZIP file that also holds the images, without labels.
+def _image_columns(zipped: ZippedTable) -> tuple[str, str]:
+    """Draw the choice of the columns of texts and images; return them. Raises `DataUnavailable` if the table's columns
+    cannot be read."""
+    present, longest = _columns(zipped.content, zipped.name)
+    if len(present) < 2:
+        return ("text", "image")
+    image = guessed("image", present)
+    text = guessed("text", [column for column in present if column != image], longest)
+    image = image or next(column for column in present if column != text)
+    return _two_boxes(present, ("Texts", text), ("Images", image))
+
+
+def own_images(zipped: ZippedTable, columns: tuple[str, str]) -> OwnImages:
+    """Read the texts of a table, and the images that it names, from a ZIP file; `columns` are those of texts and
+    images. Labels are not read.
 
     Every image is decoded once. Raises `DataUnavailable` if the file cannot be used, has too few or too many different
     rows, or images of more than `MOST_BYTES`, each counted for every row that names it.
     """
-    zipped = zipped_table(content, name, tables.SUFFIXES)
-    present = labelled_rows.column_names(zipped.content, zipped.name)
-    columns = labelled_rows.Columns(guessed("text", present) or "text", image=guessed("image", present) or "image")
-    read = labelled_rows.read_rows(zipped.content, zipped.name, columns, (), most=MOST_PAIRS + 1, images=zipped)
+    named = labelled_rows.Columns(columns[0], image=columns[1])
+    read = labelled_rows.read_rows(zipped.content, zipped.name, named, (), most=MOST_PAIRS + 1, images=zipped)
     if read.usable > MOST_PAIRS:
         raise DataUnavailable(f"A set has at most {MOST_PAIRS} texts with images; these are {read.usable:,}.")
     contents: dict[str, bytes | DataUnavailable] = {}
@@ -154,7 +191,7 @@ def own_images(content: bytes, name: str) -> OwnImages:
         raise DataUnavailable(
             f"A set has at least {FEWEST_PAIRS} different texts with images; this is {len(rows)}.{first}"
         )
-    return OwnImages(tuple(rows), tuple(problems), read.left_out + len(problems) - len(read.problems))
+    return OwnImages(tuple(rows), tuple(problems), read.left_out + len(problems) - len(read.problems), columns)
 
 
 def _decoded(zipped: ZippedTable, image: str) -> bytes | DataUnavailable:

@@ -8,7 +8,6 @@ from app import model_pool, plain_text
 from app.interventions import computations
 from app.interventions.state import interventions_state
 from app.model_info import model_info
-from app.model_pool import first_model
 from app.session import visit
 from explainers.report.wording import escaped
 
@@ -45,7 +44,7 @@ def narrated_model(pool: model_pool.ModelPool) -> computations.NarratedModel:
         st.stop()
     state = interventions_state()
     chosen = state.controls.asked if state.controls.asked in models else visit().model
-    if chosen and chosen not in models and chosen != first_model():  # which nobody chose
+    if chosen and chosen not in models and chosen != model_pool.first_model():  # with which every session begins
         known = model_info(pool, chosen).version
         why = "has no narrators. The Compare page can explain it" if known else "is not loaded. Open it on Compare"
         plain_text.caption(f"{chosen} {why}.")

@@ -34,11 +34,13 @@ PlainInputs = tuple[PlainInput, ...]
 
 
 class OwnImages(NamedTuple):
-    """A person's texts with images, each once, and a sentence for the first of the rows that are `left_out`."""
+    """A person's texts with images, each once, and a sentence for the first of the rows that are `left_out`; `columns`
+    are those of texts and images."""
 
     rows: PlainInputs
     problems: tuple[str, ...]
     left_out: int
+    columns: tuple[str, str] = ("text", "image")
 
 
 @lru_cache(maxsize=256)

@@ -107,9 +107,9 @@ def _over_set(pool: model_pool.ModelPool, narrated: NarratedModel, chosen: Excha
     sample = f"a fixed sample of {rates.sampled:,} of" if rates.sampled < rates.all_pairs else "all"
     st.caption(
         f"Every example as a base with every other as its source, {sample} {rates.all_pairs:,} ordered pairs; "
-        f"{len(chosen.neurons)} neurons, the same in each. Intervals: bootstrap over the examples, which pairs share, "
-        "or Wilson's where all are alike. The third row has to beat the fourth: where an intervention changes little, "
-        "agreement is no achievement."
+        f"{len(chosen.neurons)} neurons, the same in each. Intervals: bootstrap over the examples, because "
+        "pairs have them in common; where every pair gives the same result, Wilson's. The third row has to beat the "
+        "fourth: where an intervention changes little, agreement is no achievement."
     )
 
 

@@ -42,8 +42,8 @@ class InterventionsControls:
     source_file: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     base_file_text: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     source_file_text: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-    pairs_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
-    pairs_second_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    first_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    second_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     base_number: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     source_number: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
 
@@ -61,8 +61,8 @@ class InterventionsState(PageState[InterventionsControls]):
         super().begin()
 
     def give(self, file: str) -> None:
-        """Another file of own examples, or none (""): what was chosen or typed for the one before goes with it. What a
-        person chose stays while another set is looked at."""
+        """Note from which file own examples are chosen. Another one, or none (""), drops what was chosen or typed for
+        the one before; only the columns stay, where the next file has them too."""
         if file != self.own_file:
             self.own_file, self.own_images = file, None
             self.change(**{name: None for name in OF_A_FILE})

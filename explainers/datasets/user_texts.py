@@ -164,7 +164,15 @@ def read_pairs(content: bytes, name: str, columns: Columns = ()) -> tuple[Exampl
     `DataUnavailable` if it cannot be used."""
     if not tables.is_table(name):
         raise DataUnavailable(f"Give a table: a file that ends in {listed(tables.SUFFIXES)}.")
-    rows = parse_table(content, name, columns=columns)
+    if not content.strip():
+        raise DataUnavailable(f"{name} is empty. Choose another file.")
+    try:
+        rows = parse_table(content, name, columns=columns)
+    except NoTextColumn as error:
+        raise DataUnavailable(
+            f"{name} has no two columns that are called as the texts of pairs. Name them premise and hypothesis, or "
+            "text and text_pair."
+        ) from error
     whole = [row for row in rows if row.text and row.pair]
     incomplete = [number for number, row in enumerate(rows, 1) if bool(row.text) != bool(row.pair)]
     if incomplete:

@@ -103,7 +103,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class InterchangeRates:
-    """Shares among the ordered pairs of a set, with 95 % bootstrap intervals over its examples."""
+    """Shares among the ordered pairs of a set, with 95 % intervals over its examples (`over_pairs`)."""
 
     sampled: int  # pairs that were computed
     all_pairs: int
@@ -171,8 +171,8 @@ def _sampled(pairs: Bools) -> Bools:
 def over_pairs(hits: Bools, counted: Bools, *, seed: int = 0) -> Interval:
     """The share of `hits` (n, n) among the pairs that are `counted` (n, n); at least one must be.
 
-    The interval is a bootstrap over the examples, which pairs share. Where every resample gives the same share it is
-    Wilson's, of as many pairs as there can be of which no two share base or source.
+    The interval is a bootstrap over the examples, because pairs have them in common. Where every resample gives the
+    same share it is Wilson's, of so many pairs that no two of them have an example in common.
     """
 
     def share(weights: Floats) -> Floats:
@@ -184,7 +184,16 @@ def over_pairs(hits: Bools, counted: Bools, *, seed: int = 0) -> Interval:
 
     interval = statistic_interval(share, len(hits), seed=seed)
     if interval.low == interval.high:
-        apart = int(min(counted.any(0).sum(), counted.any(1).sum()))
+        apart = _pairs_apart(counted)
         low, high = wilson(interval.mean * apart, apart)
-        interval = replace(interval, low=low, high=high)
+        interval = replace(interval, low=max(low, 0.0), high=min(high, 1.0))
     return replace(interval, texts=int(counted.sum()))
+
+
+def _pairs_apart(counted: Bools) -> int:
+    """The number of pairs, taken in turn, that have no example in common with one that was taken before."""
+    taken: set[int] = set()
+    for base, source in zip(*np.nonzero(counted), strict=True):
+        if base not in taken and source not in taken:
+            taken |= {int(base), int(source)}
+    return len(taken) // 2

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from explainers.report import wording
 from explainers.report.answer import heading
+from explainers.report.summary import part_name
 from explainers.report.tables import Table, TableColumn
 
 if TYPE_CHECKING:
@@ -18,10 +19,8 @@ def comparisons_fragment(comparisons: Sequence["Comparison"]) -> str:
     """Return HTML with a row per input: its number from 0, its texts, what is predicted and which words carry that."""
     shown = list(enumerate(comparisons))[:MOST]
     left = len(comparisons) - len(shown)
-    rest = (
-        f"<small>{wording.counted(left, 'more input')}: comparisons[{MOST}] and the following</small>" if left else ""
-    )
-    return f"{TABLE.html(shown)}{rest}"
+    rest = f"<small>{wording.counted(left, 'more input')}, from number {MOST} on; to_frame() has all of them.</small>"
+    return f"{TABLE.html(shown)}{rest if left else ''}"
 
 
 def _texts(row: Numbered) -> str:
@@ -41,7 +40,7 @@ def _answer(row: Numbered) -> str:
 
 
 def _failures(row: Numbered) -> str | None:
-    return "; ".join(failure.reason for failure in row[1].failures) or None
+    return " ".join(f"{part_name(failure.method)}: {failure.reason}" for failure in row[1].failures) or None
 
 
 TABLE: Table[Numbered] = Table(

@@ -145,7 +145,15 @@ def test_a_share_of_pairs_leaves_out_those_that_do_not_count() -> None:
     assert 0 <= result.low <= result.mean <= result.high <= 1
     certain = over_pairs(np.ones((4, 4), dtype=bool), ~np.eye(4, dtype=bool))
     assert (certain.mean, certain.high, certain.texts) == (1, 1, 12)
-    assert certain.low == pytest.approx(4 / (4 + 1.96**2))  # Wilson's, of four pairs of which no two share an end
+    assert certain.low == pytest.approx(2 / (2 + 1.96**2))  # Wilson's: four examples make two pairs
+
+
+def test_pairs_around_one_example_count_as_one() -> None:
+    star = np.zeros((6, 6), dtype=bool)
+    star[0, 1:] = star[1:, 0] = True
+    always = over_pairs(np.ones((6, 6), dtype=bool), star)
+    assert (always.mean, always.texts) == (1, 10)
+    assert always.low == pytest.approx(1 / (1 + 1.96**2))
 
 
 def test_the_interval_of_one_pair_says_that_it_is_one() -> None:

@@ -267,6 +267,8 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
 
 def test_a_result_is_offered_where_there_is_one(evaluate: Evaluate, model: FrozenModel) -> None:
     first, second, third = (evaluate.give(CSV).press("start evaluation").job() for _ in range(3))
+    assert evaluate.at.query_params["evaluation"] == str(third.id)  # at once
+    assert evaluate.at.query_params["evaluation"] == str(third.id)  # at once
     for job in (first, second):
         evaluate.press(f"cancel {job.id}")
     evaluate.until(lambda: all(job.pid is None for job in evaluate.jobs.all() if job.id != third.id))
@@ -274,7 +276,6 @@ def test_a_result_is_offered_where_there_is_one(evaluate: Evaluate, model: Froze
     evaluate.run()
     shows = [button.key for button in evaluate.at.button if button.label == "Show the result"]
     assert shows == [f"show {first.id}"]  # nothing will come of the cancelled one
-    assert "evaluation" in evaluate.at.query_params
     evaluate.press(f"show {first.id}")
     assert evaluate.at.query_params["evaluation"] == str(first.id)
     assert f"Result {first.id}" in [header.value for header in evaluate.at.header]
@@ -292,6 +293,9 @@ def test_an_address_opens_its_evaluation(evaluate: Evaluate, model: FrozenModel,
     lost.run()
     assert "The address names the evaluation “99”, which is not available here. Choose another one." in lost.texts
     assert f"Result {second.id}" in [header.value for header in lost.at.header]
+    assert "evaluation" not in lost.at.query_params
+    lost.press(f"show {first.id}")
+    assert "not available here" not in lost.texts
 
 
 def test_what_a_training_and_an_evaluation_show_is_apart(evaluate: Evaluate) -> None:

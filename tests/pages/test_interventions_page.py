@@ -239,21 +239,23 @@ def test_own_columns_are_chosen_and_what_was_chosen_stays(page: Interventions) -
     table = b"no,claim,source text\n1,a good plot,the good film\n2,the film was very bad,a dull film\n3,bad,not good\n"
     page.at.get_by_key("pairs file").upload("mine.csv", table, "text/csv")
     page.run()
-    page.choose("pairs column", "source text").choose("pairs second column", "claim")
+    boxes = [page.at.selectbox(key=f"{which} column").value for which in ("first", "second")]
+    assert boxes == ["claim", "source text"]  # the longest one, and not the numbers of the rows
     assert "3 different pairs" in page.texts
+    page.choose("first column", "source text").choose("second column", "claim")
     last = inputs.list_entry(3, PlainInput("not good", "bad"))
     assert last in page.at.selectbox(key="base own").options
     page.choose("base own", last).choose("set", examples.SHIPPED).choose("set", examples.OWN)
     assert page.at.selectbox(key="base own").value == last
-    page.choose("pairs column", "claim")
+    page.choose("first column", "claim")
     assert page.errors == ["The column 'claim' cannot hold both texts of a pair. Choose another one."]
 
 
 def test_a_bad_table_is_a_sentence(page: Interventions) -> None:
     page.choose("set", examples.OWN)
-    page.at.get_by_key("pairs file").upload("mine.csv", b"one\n1\n", "text/csv")
+    page.at.get_by_key("pairs file").upload("mine.csv", b"note\n1\n", "text/csv")
     page.run()
-    assert "it has one" in page.errors[0]
+    assert page.errors[0].startswith("mine.csv has no two columns that are called as the texts of pairs.")
     assert not page.bars
 
 
@@ -418,11 +420,11 @@ def own_images(opened: Opened, images: None, monkeypatch: pytest.MonkeyPatch) ->
     return Interventions(opened)
 
 
-def zipped(rows: str) -> bytes:
+def zipped(rows: str, header: str = "text,image") -> bytes:
     """Five generated images, 101.png to 105.png, and a table with these rows."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("mine.csv", f"text,image\n{rows}")
+        archive.writestr("mine.csv", f"{header}\n{rows}")
         for number in range(101, 106):
             image = generated_example(f"scene {number}").image
             assert image is not None
@@ -457,6 +459,19 @@ def test_own_images_come_from_an_archive(own_images: Interventions) -> None:
     own_images.run()
     assert not own_images.errors
     assert own_images.at.selectbox(key="base own").value != examples.TYPED  # it went with its file
+
+
+def test_the_columns_of_texts_and_images_are_chosen(own_images: Interventions) -> None:
+    rows = "".join(f"x,{generated_example(f'scene {number}').text},{number}.png\n" for number in range(101, 104))
+    content = zipped(rows, "by,caption,picture")
+    own_images.at.get_by_key("images file").upload("mine.zip", content, "application/zip")
+    own_images.run()
+    boxes = [own_images.at.selectbox(key=f"{which} column").value for which in ("first", "second")]
+    assert boxes == ["caption", "picture"]
+    assert "3 different texts with images" in own_images.texts
+    own_images.choose("first column", "by")
+    assert "3 different texts with images" in own_images.texts
+    assert own_images.at.selectbox(key="base own").options[0] == "1. 101.png: x"
 
 
 def test_a_bad_archive_is_a_sentence(own_images: Interventions) -> None:

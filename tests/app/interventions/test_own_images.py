@@ -9,6 +9,8 @@ from PIL import Image
 
 from app.interventions import examples
 from app.interventions.examples import own_images
+from explainers.datasets import tables
+from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.errors import DataUnavailable
 
 
@@ -26,13 +28,17 @@ def packed(files: Mapping[str, bytes]) -> bytes:
     return file.getvalue()
 
 
+def table_of(content: bytes) -> ZippedTable:
+    return zipped_table(content, "mine.zip", tables.SUFFIXES)
+
+
 def test_texts_with_their_images_are_read_once_and_bad_images_by_name() -> None:
     table = b"text,image\nred,a.png\nred,./a.png\ngreen,a.png\nblue,cut.png\nblue,gone.png\n%s,a.png\n" % (
         b"x" * 10_001
     )
     damaged = png((400, 400))[:200]  # its header is whole
     given = packed({"mine.csv": table, "a.png": png(), "cut.png": damaged})
-    read = own_images(given, "mine.zip")
+    read = own_images(table_of(given), ("text", "image"))
     assert [(row.text, row.image) for row in read.rows] == [("red", "a.png"), ("green", "a.png")]
     assert read.rows[0].content is read.rows[1].content
     assert read.left_out == len(read.problems) == 3
@@ -46,9 +52,9 @@ def test_a_set_of_texts_with_images_has_bounds(monkeypatch: pytest.MonkeyPatch) 
         return packed({"mine.csv": table, "a.png": png()})
 
     with pytest.raises(DataUnavailable, match=r"^A set has at most 500 texts with images; these are 501\.$"):
-        own_images(given(501), "mine.zip")
+        own_images(table_of(given(501)), ("text", "image"))
     with pytest.raises(DataUnavailable, match=r"^A set has at least 2 different texts with images; this is 1\.$"):
-        own_images(given(1), "mine.zip")
+        own_images(table_of(given(1)), ("text", "image"))
     monkeypatch.setattr(examples, "MOST_BYTES", 4 * len(png()))
     with pytest.raises(DataUnavailable, match="The images of all rows have more than"):
-        own_images(given(5), "mine.zip")
+        own_images(table_of(given(5)), ("text", "image"))
