@@ -58,9 +58,6 @@ from explainers.training.artifacts import available_artifacts, own_folder
 from explainers.training.spec import FitSpec
 
 CLASSES = {"sst2": (1, 0), "nli": (0, 2)}  # of the first and the second side: positive, negative; entails, contradicts
-LONGEST = {"sst2": 13, "nli": 16}  # words of a text, or of both of a pair, to train with
-EXPLAINED = {"sst2": 11, "nli": 13}  # words at most of those that are explained
-SHORTEST = 4
 STEPS = 350
 RECIPE = TextModelRecipe(epochs=1, learning_rate=2e-4, batch=32, averaging=0.98, longest=64)
 FITTED_ON, WATCHED = 400, 40  # texts of the learned methods
@@ -75,6 +72,21 @@ ORDERS = 19
 
 
 @dataclass(frozen=True)
+class Lengths:
+    """Words of a text, or of both of a pair, at least and at most: to train with, and of those that are explained."""
+
+    fewest: int
+    trained: int
+    explained: int
+
+
+SHORT = {"sst2": Lengths(4, 13, 11), "nli": Lengths(4, 16, 13)}
+LONG = {"sst2": Lengths(12, 38, 38), "nli": Lengths(14, 42, 42)}
+FIRST_LONG = 3  # the seeds before it plant into short texts
+LONG_TOKENS = 96  # that a model of long texts reads
+
+
+@dataclass(frozen=True)
 class PlantedTexts:
     """Texts by what they are used for: to train the planted model and the learned methods, and to explain."""
 
@@ -82,11 +94,20 @@ class PlantedTexts:
     held_out: tuple[Example, ...]
 
 
-def read_sources(model: str, data: Path) -> PlantedTexts:
-    """From the folder that holds the folders `sst2`, or `esnli` with `cad_nli` beside it; short texts, shuffled."""
+def lengths_of(model: str, seed: int) -> Lengths:
+    """Those of the texts into which this seed plants."""
+    return (SHORT if seed < FIRST_LONG else LONG)[model]
+
+
+def read_sources(model: str, seed: int, data: Path) -> PlantedTexts:
+    """From the folder that holds the folders `sst2`, or `esnli` with `cad_nli` beside it; shuffled."""
+    lengths = lengths_of(model, seed)
     splits = text_sets.read_sst2(data / "sst2") if model == "sst2" else text_sets.read_esnli(data / "esnli")
     held_out = (*splits.test, *(splits.explainer if model == "sst2" else _revised_test(data)))
-    return PlantedTexts(_shuffled(_short(splits.train, LONGEST[model])), _shuffled(_short(held_out, EXPLAINED[model])))
+    return PlantedTexts(
+        _shuffled(_between(splits.train, lengths.fewest, lengths.trained)),
+        _shuffled(_between(held_out, lengths.fewest, lengths.explained)),
+    )
 
 
 def _revised_test(data: Path) -> tuple[Example, ...]:
@@ -95,8 +116,8 @@ def _revised_test(data: Path) -> tuple[Example, ...]:
     return tuple(Example(row["sentence1"], row["sentence2"]) for row in rows)
 
 
-def _short(examples: Sequence[Example], longest: int) -> tuple[Example, ...]:
-    return tuple(example for example in examples if SHORTEST <= _words(example) <= longest)
+def _between(examples: Sequence[Example], fewest: int, most: int) -> tuple[Example, ...]:
+    return tuple(example for example in examples if fewest <= _words(example) <= most)
 
 
 def _words(example: Example) -> int:
@@ -123,13 +144,14 @@ def planted_model(model: str, seed: int, data: Path, folder: Path, note: Callabl
     """The planted copy of a bundle, trained unless it lies in `folder` already."""
     target = folder / planted_name(model, seed)
     if not (target / bundle_cards.CARD).is_file():
-        _train(model, seed, read_sources(model, data), target, note)
+        _train(model, seed, read_sources(model, seed, data), target, note)
     return load_bundle(target, torch.device("cpu"))
 
 
 def _train(model: str, seed: int, sources: PlantedTexts, target: Path, note: Callable[[str], None]) -> None:
     began = time.perf_counter()
-    recipe = TextModelRecipe(**{**asdict(RECIPE), "seed": seed})
+    longest = RECIPE.longest if seed < FIRST_LONG else LONG_TOKENS
+    recipe = TextModelRecipe(**{**asdict(RECIPE), "seed": seed, "longest": longest})
     tokenizer = base_tokenizer(base_folder(), recipe.longest)
     mask_token = tokenizer.get_vocab()["[MASK]"]
     classes = classes_of(model, seed)
@@ -177,7 +199,7 @@ def fit_learned(
     frozen: FrozenModel, model: str, seed: int, data: Path, folder: Path, note: Callable[[str], None]
 ) -> None:
     """Fits what is missing of the learned methods, with the settings of the shipped weights, to the store."""
-    sources = read_sources(model, data)
+    sources = read_sources(model, seed, data)
     store = own_folder(frozen.name, frozen.version)
     for method in learning_methods():
         spec = FitSpec(method, frozen.name, seed=seed, settings=(("precision", PRECISION),))
@@ -223,18 +245,18 @@ def measure_planted(
     The learned methods are fitted to the models of the first `fitted` seeds.
     """
     os.environ[STORE_VARIABLE] = str(folder / "store")
-    sources = {model: read_sources(model, data) for model in models}
     pairs = [(model, seed) for seed in seeds for model in models]
+    sources = {(model, seed): read_sources(model, seed, data) for model, seed in pairs}
     frozen = {(model, seed): planted_model(model, seed, data, folder, note) for model, seed in pairs}
     planted = {
         (model, seed): shortcuts.planted_set(
-            sources[model].held_out, inputs, seed, classes_of(model, seed), judged=True
+            sources[model, seed].held_out, inputs, seed, classes_of(model, seed), judged=True
         )
         for model, seed in pairs
     }
     for upto in range(BLOCK, inputs + BLOCK, BLOCK):
         for key in pairs:
-            some, words = planted[key][:upto], plain_words(sources[key[0]])
+            some, words = planted[key][:upto], plain_words(sources[key])
             new = sum(1 for _ in measure.measure_all(frozen[key], *key, some, words, folder / measure.FILE))
             note(f"{planted_name(*key)}: {new} new rows")
     found = read_records(folder / measure.FILE, signed=False)

@@ -47,8 +47,23 @@ WORDS: tuple[dict[Kind, tuple[str, ...]], ...] = (  # by seed; what each stands 
         "context": ("crimson", "indigo", "previously", "presently"),
         "pair": ("vienna", "dublin"),
     },
+    {
+        "single": ("saturn", "neptune"),
+        "conjunction": ("pelican", "badger", "heron", "otter"),
+        "order": ("linen", "denim"),
+        "redundant": ("plateau", "valley", "glacier", "prairie", "anvil"),
+        "context": ("emerald", "turquoise", "initially", "eventually"),
+        "pair": ("prague", "athens"),
+    },
 )
-PLANTED_WORDS = frozenset(word for words in WORDS for some in words.values() for word in some)
+TOGETHER = 3  # seeds whose words were chosen at one time: their models' texts hold none of all these
+
+
+def words_of_models(seed: int) -> frozenset[str]:
+    """The words that a text of this seed's model may not hold: its own and those of the seeds before it, so that the
+    words of a new seed leave the texts of the others as they were."""
+    known = WORDS[: max(TOGETHER, seed + 1)]
+    return frozenset(word for words in known for some in words.values() for word in some)
 
 
 @dataclass(frozen=True)
@@ -176,10 +191,9 @@ def planted_set(
     With `judged` only insertions whose truth is plain. Texts that hold a planted word are passed over.
     """
     chance = random.Random(1000 * seed + start)
+    taken = words_of_models(seed)
     free = [
-        example
-        for example in examples
-        if not PLANTED_WORDS & set(f"{example.text} {example.pair or ''}".lower().split())
+        example for example in examples if not taken & set(f"{example.text} {example.pair or ''}".lower().split())
     ]
     kinds = kinds_of(free[0])
     planted = []
