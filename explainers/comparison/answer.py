@@ -10,37 +10,23 @@ person's order never take part;
 nor do methods that rank nothing, or that explain the predicted class only where something else is asked for.
 
 `leaders` has the methods that lead in a metric, where the lead is more than noise and beyond the random orders.
-
-`confidence` is how likely the consensus finds exactly the decisive units, from what a comparison knows without the
-truth:
-
-    P(right) = 1 / (1 + exp(-(b₀ + b₁ agreement + b₂ units + b₃ pair + b₄ learned)))
-
-`learned` is 1 where the learned methods are among the methods. If this predicts no better than the share of right
-consensuses on kinds of shortcuts that it was not fitted to, that share is the confidence ("rule" in the file).
-
-Measured where the decisive words were planted (`python -m explainers study planted-table`, assets/confidence.json).
-"Right" means that the k units of highest consensus are the k planted words. Outside what was measured there is no
-confidence.
 """
 
-import json
 import math
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from explainers.attribution.controls import RANDOM
 from explainers.comparison import consensus
-from explainers.installation import ASSETS
+from explainers.comparison.confidence import compared_count, confidence
 from explainers.metrics.chance import FEWEST_UNITS, evidence, fixed_sequence, sampled_null
 from explainers.metrics.faithfulness import decisive_metric, decisive_metrics
 from explainers.metrics.spec import MetricSpec
-from explainers.results.answer import CONSENSUS, LEAST, Answer, Confidence, ErasureEffect, Units
+from explainers.results.answer import CONSENSUS, LEAST, Answer, ErasureEffect, Units
 from explainers.results.attribution import PERCENTS, top_count
 
 if TYPE_CHECKING:
@@ -64,9 +50,6 @@ NO_CONTROL = "The random orders could not be measured: {}"
 FLAT = "Every method gives equal scores, so none ranks the input."
 SMALLEST = 0.02  # difference in AOPC; with a smaller one another seed changes more leads
 VISIBLE = 0.005  # two decimals show no smaller difference
-CONFIDENCE = ASSETS / "confidence.json"
-REGRESSION, BASE_RATE = "regression", "base rate"
-PREDICTORS = ("intercept", "agreement", "units", "pair", "learned")
 
 
 def answered(comparison: "Comparison", *, finished: bool) -> "Comparison":
@@ -349,51 +332,3 @@ def edge_of_band(random_scores: Sequence[float], *, higher: bool) -> float:
     if higher:
         return float(np.quantile(random_scores, 0.975, method="higher"))
     return float(np.quantile(random_scores, 0.025, method="lower"))
-
-
-@lru_cache(maxsize=1)
-def measured() -> dict[str, Any]:
-    """Return what was measured: coefficients and their covariance, ranges of the predictors, shares of right ones."""
-    content: dict[str, Any] = json.loads(CONFIDENCE.read_text(encoding="utf-8"))
-    return content
-
-
-def confidence(
-    agreement: float, units: int, *, texts: int, methods: Collection[str], image: bool = False
-) -> Confidence | None:
-    """Return that of the consensus of `methods`, which agree by `agreement`, 0…1, on so many texts and units.
-
-    None for images, for other sets of methods, and where agreement or units lie outside the range that was measured.
-    """
-    form, kind = _form(methods), "image" if image else {1: "text", 2: "pair"}.get(texts, "")
-    ranges = measured()["ranges"].get(f"{kind}, {form}")
-    if ranges is None or not _within(ranges["agreement"], agreement) or not _within(ranges["units"], units):
-        return None
-    if measured()["rule"] == BASE_RATE:
-        return Confidence(*measured()["base rate"][form])
-    x = np.array([1.0, agreement, units, float(texts == 2), float(form == "learned")])
-    number = int(measured()["base rate"][form][3])
-    logit = float(x @ np.asarray(measured()["coefficients"]))
-    spread = 1.96 * float(np.sqrt(x @ np.asarray(measured()["covariance"]) @ x))
-    share, low, high = (_logistic(value) for value in (logit, logit - spread, logit + spread))
-    return Confidence(share, low, high, number, by_agreement=True)
-
-
-def compared_count(units: int) -> int:
-    """Return of how many first units the agreement is taken."""
-    name = str(measured()["top"]).removeprefix("top ")
-    return top_count(units, float(name[:-2])) if name.endswith("%") else min(int(name), units)
-
-
-def _form(methods: Collection[str]) -> str:
-    """Return which measured set of methods it is; empty for another one."""
-    plain, learned = (set(measured()["methods"][name]) for name in ("unfitted", "learned"))
-    return {frozenset(plain): "unfitted", frozenset(plain | learned): "learned"}.get(frozenset(methods), "")
-
-
-def _within(limits: list[float], value: float) -> bool:
-    return limits[0] <= value <= limits[1]
-
-
-def _logistic(logit: float) -> float:
-    return float(1 / (1 + np.exp(-logit)))

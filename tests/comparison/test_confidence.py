@@ -9,22 +9,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explainers.comparison import answer as module
-from explainers.comparison.answer import UNLIKE_TRAINING, answer, confidence, measured
+from explainers.comparison import confidence as module
+from explainers.comparison.answer import UNLIKE_TRAINING, answer
+from explainers.comparison.confidence import confidence, measured
 from explainers.results.answer import Confidence
 from explainers.results.comparison import Comparison
 
 CONTENT = {
     "rule": "regression",
     "top": "top 2",
-    "base rate": {"unfitted": [0.9, 0.8, 0.95, 40], "learned": [1.0, 0.97, 1.0, 30]},
+    "base rate": {
+        "unfitted": [[0.9, 0.8, 0.95, 40], [0.7, 0.6, 0.8, 50], None],
+        "learned": [[1.0, 0.97, 1.0, 30], None, [0.5, 0.4, 0.6, 60]],
+    },
     "coefficients": [-2.0, 4.0, 0.1, -1.0, 2.0],
     "covariance": [[0.25, 0, 0, 0, 0], *[[0] * 5] * 4],
     "methods": {"unfitted": ["lime", "occlusion"], "learned": ["aml"]},
     "ranges": {
-        "text, unfitted": {"agreement": [0.2, 0.9], "units": [5, 13]},
-        "pair, unfitted": {"agreement": [0.3, 0.8], "units": [10, 16]},
-        "text, learned": {"agreement": [0.4, 0.9], "units": [5, 13]},
+        "text, unfitted": [
+            {"agreement": [0.2, 0.9], "units": [5, 15]},
+            {"agreement": [0.1, 0.9], "units": [16, 28]},
+            {"agreement": [0.1, 0.9], "units": [31, 40]},
+        ],
+        "pair, unfitted": [{"agreement": [0.3, 0.8], "units": [10, 15]}, None, None],
+        "text, learned": [{"agreement": [0.4, 0.9], "units": [5, 15]}, None, None],
     },
 }
 PLAIN, ALL = ("occlusion", "lime"), ("aml", "lime", "occlusion")
@@ -63,8 +71,11 @@ def test_the_interval_is_1_96_deviations_of_the_logit_wide() -> None:
     [
         (0.1, 10, 1, False),
         (0.95, 10, 1, False),
+        (0.05, 20, 1, False),
+        (0.5, 29, 1, False),
+        (0.5, 20, 2, False),
         (0.5, 4, 1, False),
-        (0.5, 14, 1, False),
+        (0.5, 41, 1, False),
         (0.5, 9, 2, False),
         (0.5, 10, 1, True),
         (0.5, 10, 3, False),
@@ -76,7 +87,8 @@ def test_there_is_none_outside_the_measured_range(agreement: float, units: int, 
 
 def test_the_ends_of_the_range_belong_to_it() -> None:
     assert confidence(0.2, 5, texts=1, methods=PLAIN) is not None
-    assert confidence(0.8, 16, texts=2, methods=PLAIN) is not None
+    assert confidence(0.1, 28, texts=1, methods=PLAIN) is not None
+    assert confidence(0.8, 15, texts=2, methods=PLAIN) is not None
 
 
 def test_learned_methods_have_a_coefficient_and_a_range_of_their_own() -> None:
@@ -112,3 +124,20 @@ def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(
     assert confidence(0.5, 10, texts=2, methods=PLAIN) == Confidence(0.9, 0.8, 0.95, 40)
     assert confidence(0.5, 10, texts=1, methods=ALL) == Confidence(1.0, 0.97, 1.0, 30)
     assert confidence(0.95, 10, texts=1, methods=ALL) is None
+
+
+@pytest.mark.parametrize(
+    ("units", "share"), [(15, Confidence(0.9, 0.8, 0.95, 40)), (16, Confidence(0.7, 0.6, 0.8, 50)), (31, None)]
+)
+def test_the_share_is_that_of_inputs_about_as_long(
+    units: int, share: Confidence | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other.json").write_text(json.dumps({**CONTENT, "rule": "base rate"}), encoding="utf-8")
+    monkeypatch.setattr(module, "CONFIDENCE", tmp_path / "other.json")
+    assert confidence(0.5, units, texts=1, methods=PLAIN) == share
+
+
+def test_the_regression_is_from_the_inputs_of_all_lengths() -> None:
+    value = confidence(0.5, 35, texts=1, methods=PLAIN)
+    assert value is not None
+    assert value.inputs == 90

@@ -168,7 +168,7 @@ def planted_table_command(
 ) -> None:
     """Write the document and assets/confidence.json from the stored rows."""
     with options.user_errors():
-        from explainers.comparison.answer import CONFIDENCE
+        from explainers.comparison.confidence import CONFIDENCE
         from explainers.studies.planted.run import planted_results
         from explainers.studies.planted.table import DIAGRAM, reliability_figure
 

@@ -5,7 +5,9 @@ the top m of two methods, over all pairs of methods, with m as a comparison know
 regression predicts best in cross-validation over inputs. Every input counts with the methods that need no fitting, and
 where the learned ones are fitted to its model once more with all of them.
 
-Held out are whole kinds of shortcuts, so that nothing is learned from the kind on which it is checked.
+Held out are whole kinds of shortcuts, so that nothing is learned from the kind on which it is checked. It has to
+predict better than the base rate: the share of right ones among inputs of about as many units (`BANDS`), apart for
+those with the learned methods.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from explainers.comparison.answer import BASE_RATE, PREDICTORS, REGRESSION
+from explainers.comparison.confidence import BANDS, BASE_RATE, PREDICTORS, REGRESSION, band_of
 from explainers.comparison.consensus import agreement
 from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Interval, mean_interval, wilson
@@ -26,6 +28,8 @@ from explainers.studies.planted.measure import Row, compared_methods
 from explainers.studies.planted.truth import Floats, consensus, precision
 
 RESAMPLES = 300
+FEWEST = 30  # inputs of a band: with fewer it has no base rate
+FEWEST_OF_KIND = 10  # texts, or pairs, of a band: with fewer there is no confidence for them
 FOLDS = 5
 BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 TOPS: Mapping[str, Callable[[int], int]] = {
@@ -55,6 +59,12 @@ class Cases:
         """The mean value of every input, (inputs,)."""
         sums, counts = np.bincount(self.input, values), np.bincount(self.input)
         return np.asarray(sums / counts)
+
+    @property
+    def group(self) -> NDArray[np.int64]:
+        """What a base rate is taken of: the band of the units, apart for those with learned methods, (cases,)."""
+        bands = [band_of(int(units)) for units in self.x[:, 1]]
+        return np.array(bands, dtype=np.int64) + len(BANDS) * self.x[:, 3].astype(np.int64)
 
 
 def by_default(row: Row) -> Row:
@@ -110,7 +120,8 @@ class Bin:
 
 @dataclass(frozen=True)
 class Checked:
-    """On kinds that were left out: Brier scores, `base` that of the other kinds' base rate; `gain` is base - brier."""
+    """On kinds that were left out: Brier scores, `base` that of the other kinds' base rate among inputs of the same
+    band and methods; `gain` is base - brier."""
 
     brier: Interval
     base: Interval
@@ -138,12 +149,15 @@ def predicted(learned_from: Cases, x: Floats) -> Floats:
 
 
 def held_out_kinds(cases: Cases) -> tuple[Floats, Floats]:
-    """For every case what the other kinds predict, and the share of right ones among them: (cases,) each."""
-    p, base = np.zeros(len(cases.y)), np.zeros(len(cases.y))
+    """For every case what the other kinds predict, and the share of right ones among those of its group, or among all
+    where the others have none: (cases,) each."""
+    p, base, group = np.zeros(len(cases.y)), np.zeros(len(cases.y)), cases.group
     for kind in dict.fromkeys(cases.kind.tolist()):
         out = cases.kind == kind
         others = cases.take(~out)
         p[out], base[out] = predicted(others, cases.x[out]), others.y.mean()
+        for number in set(group[out].tolist()) & set(others.group.tolist()):
+            base[out & (group == number)] = others.y[others.group == number].mean()
     return p, base
 
 
@@ -195,12 +209,13 @@ def fitted(rows: Sequence[Row], command: str) -> tuple[dict[str, Any], Checked]:
         "coefficients": [round(coefficient, 5) for coefficient in coefficients(cases).tolist()],
         "covariance": np.round(np.cov(_resampled(cases).T), 7).tolist(),
         "methods": {"unfitted": plain, "learned": sorted(LEARNED)},
-        "ranges": _ranges(cases.x),
+        "ranges": _ranges(cases),
         "inputs": len(rows),
         "inputs with learned methods": int(cases.x[:, 3].sum()),
+        "bands of units": list(BANDS),
         "base rate": {
-            name: [*share_interval(cases.y[cases.x[:, 3] == learned]), int((cases.x[:, 3] == learned).sum())]
-            for name, learned in (("unfitted", 0.0), ("learned", 1.0))
+            name: _by_band(cases, learned)
+            for name, learned in (("unfitted", False), ("learned", True))
             if (cases.x[:, 3] == learned).any()
         },
         "on kinds left out": {
@@ -228,17 +243,31 @@ def _resampled(cases: Cases) -> Floats:
     return np.array(rows)
 
 
-def _ranges(x: Floats) -> dict[str, dict[str, list[float]]]:
-    """Map each kind of input and methods to the agreement, 1st to 99th percentile, and the units that were measured."""
-    ranges = {}
+def _ranges(cases: Cases) -> dict[str, list[dict[str, list[float]] | None]]:
+    """Map each kind of input and methods to the agreement, 1st to 99th percentile, and the units that were measured in
+    every band; None where there are too few inputs of the kind."""
+    ranges: dict[str, list[dict[str, list[float]] | None]] = {}
     for name, pair in (("text", 0.0), ("pair", 1.0)):
-        for methods, learned in (("unfitted", 0.0), ("learned", 1.0)):
-            some = x[(x[:, 2] == pair) & (x[:, 3] == learned)]
-            if len(some):
-                low, high = np.quantile(some[:, 0], (0.01, 0.99))
-                units = [float(some[:, 1].min()), float(some[:, 1].max())]
-                ranges[f"{name}, {methods}"] = {"agreement": [round(low, 3), round(high, 3)], "units": units}
+        for methods, learned in (("unfitted", False), ("learned", True)):
+            of_kind = (cases.x[:, 2] == pair) & (cases.x[:, 3] == learned)
+            bands = [of_kind & (cases.group == number + len(BANDS) * learned) for number in range(len(BANDS))]
+            if of_kind.any():
+                ranges[f"{name}, {methods}"] = [_range(cases.x[some]) for some in bands]
     return ranges
+
+
+def _range(x: Floats) -> dict[str, list[float]] | None:
+    if len(x) < FEWEST_OF_KIND:
+        return None
+    low, high = np.quantile(x[:, 0], (0.01, 0.99))
+    units = [float(x[:, 1].min()), float(x[:, 1].max())]
+    return {"agreement": [round(low, 3), round(high, 3)], "units": units}
+
+
+def _by_band(cases: Cases, learned: bool) -> list[list[float] | None]:
+    """The share of right ones, its interval and the number of inputs of every band; None where there are too few."""
+    inside = [cases.y[cases.group == number + len(BANDS) * learned] for number in range(len(BANDS))]
+    return [[*share_interval(right), len(right)] if len(right) >= FEWEST else None for right in inside]
 
 
 def share_interval(right: Floats) -> list[float]:

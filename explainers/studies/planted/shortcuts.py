@@ -192,9 +192,7 @@ def planted_set(
     """
     chance = random.Random(1000 * seed + start)
     taken = words_of_models(seed)
-    free = [
-        example for example in examples if not taken & set(f"{example.text} {example.pair or ''}".lower().split())
-    ]
+    free = [example for example in examples if not taken & set(f"{example.text} {example.pair or ''}".lower().split())]
     kinds = kinds_of(free[0])
     planted = []
     for turn in range(number):

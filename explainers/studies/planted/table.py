@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from explainers.comparison.confidence import BANDS, band_of
 from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Floats, Interval, difference_interval, mean_interval, wilson
 from explainers.report.tables import Table, TableColumn, bounds, command_block, interval_cell, key_column
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 
 COMMAND = "python -m explainers study planted-table"
 MEASURED_BY = """python -m explainers study planted-measure --data DIR
-python -m explainers study planted-measure --data DIR --models sst2 --seeds 2 --fitted 1 --scenes 0"""
+python -m explainers study planted-measure --data DIR --models sst2 --seeds 2 --fitted 1 --scenes 0
+python -m explainers study planted-measure --data DIR --seeds 3 --fitted 1 --scenes 0"""
 RIVALS = ("kernel_shap", "lime", "occlusion")
 WEIGHTINGS = ("consensus without gradient × input and attention", "consensus, families alike")
 
@@ -29,11 +32,12 @@ SUSPICION = (
 )
 
 HEAD = """Words were planted into real texts, and copies of the embedded models were trained until these words alone
-decide the class (Bastings et al., 2022). An input counts only where that was verified by swapping words: with its
-counterpart in the place of a planted word the model predicts the other class, and with any other word replaced it
-does not. Nothing is erased for that. Texts are held out from the training of the models; the methods run as Compare
-runs them (operator `mask`, sampling until settled). Brackets are 95 % bootstrap intervals over inputs, paired where
-two rules are compared; they say nothing about other trainings, of which there are {trainings}."""
+decide the class (Bastings et al., 2022): into short texts (seeds 0 to 2) and into longer ones (seed 3). An input counts
+only where that was verified by swapping words: with its counterpart in the place of a planted word the model predicts
+the other class, and with any other word replaced it does not. Nothing is erased for that. Texts are held out from the
+training of the models; the methods run as Compare runs them (operator `mask`, sampling until settled). Brackets are
+95 % bootstrap intervals over inputs, paired where two rules are compared; they say nothing about other trainings, of
+which there are {trainings}."""
 
 KINDS_TEXT = """| kind | planted | truth |
 |---|---|---|
@@ -76,10 +80,12 @@ def _means(header: str, of_rule: Mapping[str, Floats]) -> TableColumn[str]:
 
 
 def kinds_table(rows: Sequence[Row], measure: str) -> str:
-    """The means of every rule by model and by kind; "redundant" apart for one word and for both."""
+    """The means of every rule by model, by length and by kind; "redundant" apart for one word and for both."""
     groups: dict[str, list[Row]] = {"all": list(rows)}
     for model in dict.fromkeys(row["model"] for row in rows):
         groups[model] = [row for row in rows if row["model"] == model]
+    for number, name in enumerate(BAND_NAMES):
+        groups[f"{name} units"] = [row for row in rows if band_of(row["units"]) == number]
     for kind in KINDS:
         some = [row for row in rows if row["kind"] == kind]
         if kind == "redundant":
@@ -142,14 +148,15 @@ def confidence_text(content: Mapping[str, Any], checked: confidence_fit.Checked)
     judged = "better than" if checked.gain.low > 0 else "not better than"
     return "\n\n".join(
         (
-            f"Right means: {content['right']}. Without learned methods the consensus is right on "
-            f"{_share(content['base rate']['unfitted'])} of {content['inputs']} inputs, with them on "
-            f"{_share(content['base rate'].get('learned'))} of {content['inputs with learned methods']}. "
+            f"Right means: {content['right']}. How often the consensus is right, without learned methods "
+            f"({content['inputs']} inputs) and with them ({content['inputs with learned methods']}):",
+            _bands(content),
             f"Agreement is the {content['agreement']}. "
             f"P(right) = σ({b['intercept']:.2f} {b['agreement']:+.2f} · agreement {b['units']:+.3f} · units "
             f"{b['pair']:+.2f} · pair {b['learned']:+.2f} · learned).",
-            f"On kinds that were left out the Brier score is {interval_cell(checked.brier)}, that of the base rate of "
-            f"the other kinds {interval_cell(checked.base)}, the gain {gain}: {judged} the base rate. "
+            f"On kinds that were left out the Brier score is {interval_cell(checked.brier)}, that of the base "
+            f"rate of the other kinds, of their length and methods, {interval_cell(checked.base)}, the gain {gain}: "
+            f"{judged} the base rate. "
             f"AUROC {checked.auroc:.3f}. The confidence of a comparison is therefore the {content['rule']}.",
             f"![Share right against predicted confidence]({DIAGRAM})",
             BINS.markdown(checked.bins),
@@ -157,8 +164,19 @@ def confidence_text(content: Mapping[str, Any], checked: confidence_fit.Checked)
     )
 
 
-def _share(value: Sequence[float] | None) -> str:
-    return f"{value[0]:.3f} [{value[1]:.3f}, {value[2]:.3f}]" if value else "none"
+def _bands(content: Mapping[str, Any]) -> str:
+    """The base rates, a row per band of units."""
+
+    def share(form: str) -> TableColumn[int]:
+        of_band = content["base rate"].get(form, [None] * len(BANDS))
+        return TableColumn(FORMS[form], lambda band: _share(of_band[band]), optional=True)
+
+    table: Table[int] = Table((TableColumn("units", BAND_NAMES.__getitem__), *map(share, FORMS)))
+    return table.markdown(range(len(BANDS)))
+
+
+def _share(value: Sequence[float] | None) -> str | None:
+    return f"{value[0]:.3f} [{value[1]:.3f}, {value[2]:.3f}] of {value[3]:.0f}" if value else None
 
 
 def noise_table(passes: Sequence[noise.Passed]) -> str:
@@ -188,6 +206,8 @@ def models_table(cards: Sequence[Mapping[str, Any]]) -> str:
     return CARDS.markdown(cards)
 
 
+BAND_NAMES = (*(f"{low} to {high - 1}" for low, high in pairwise(BANDS)), f"{BANDS[-1]} and more")
+FORMS = {"unfitted": "without learned methods", "learned": "with them"}
 DIAGRAM = "planted.png"  # beside the document
 RULE: TableColumn[str] = TableColumn("rule", name_of)
 BINS: Table[confidence_fit.Bin] = Table(
@@ -264,7 +284,8 @@ def _explanations(rows: Sequence[Row]) -> list[str]:
         if some:
             parts += [title, beats_sentence(some), rules_table(some), differences_table(some)]
             parts += [
-                f"{measure}, means by model and kind:\n\n{kinds_table(some, measure)}" for measure in truth.MEASURES
+                f"{measure}, means by model, length and kind:\n\n{kinds_table(some, measure)}"
+                for measure in truth.MEASURES
             ]
     parts += [supported_text(whole)] if whole else []
     both = [row for row in rows if row["kind"] == "redundant" and len(row["planted"]) == 2]

@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from explainers.comparison.answer import PREDICTORS
-from explainers.studies.planted.confidence_fit import Cases, cases_of, check, fitted, is_right, share_interval
+from explainers.comparison.confidence import PREDICTORS
+from explainers.studies.planted.confidence_fit import (
+    FEWEST,
+    Cases,
+    cases_of,
+    check,
+    fitted,
+    held_out_kinds,
+    is_right,
+    share_interval,
+)
 
 
 def row(seed: int, *, agreeing: bool) -> dict[str, object]:
@@ -35,8 +44,10 @@ def test_the_rule_that_tells_right_from_wrong_is_chosen_and_pays_on_kinds_left_o
     assert content["coefficients"][1] > 0
     assert checked.gain.low > 0
     assert checked.auroc == 1.0
-    assert content["ranges"]["text, unfitted"]["units"] == [5.0, 7.0]  # of even seeds
-    assert content["base rate"]["unfitted"][0] == pytest.approx(0.8)
+    assert content["ranges"]["text, unfitted"][0]["units"] == [5.0, 7.0]  # of even seeds
+    assert content["ranges"]["text, unfitted"][1:] == [None, None]
+    assert content["base rate"]["unfitted"][0] == [0.8, *share_interval(np.array([1.0] * 48 + [0.0] * 12))[1:], 60]
+    assert content["base rate"]["unfitted"][1:] == [None, None]
     assert list(content["base rate"]) == ["unfitted"]
     assert content["rule"] == "regression"
 
@@ -65,3 +76,20 @@ def test_an_input_with_learned_methods_counts_with_and_without_them() -> None:
 def test_wilsons_interval_is_open_where_all_are_right() -> None:
     # 1.96² / (n + 1.96²) of n = 96 is 0.0385
     assert share_interval(np.ones(96)) == [1.0, 0.9615, 1.0]
+
+
+def test_a_base_rate_is_that_of_the_other_kinds_about_as_long() -> None:
+    kinds = np.array(["single", "single", "order", "order", "order"])
+    units = np.array([10.0, 20.0, 10.0, 10.0, 40.0])
+    x = np.stack([np.ones(5), units, np.zeros(5), np.zeros(5)], axis=1)
+    cases = Cases(np.arange(5), kinds, x, np.array([1.0, 1.0, 0.0, 1.0, 0.0]))
+    _, base = held_out_kinds(cases)
+    # "single" of 10 units: 1 of 2 others; of 20 none is like it, so all three; "order" of 40 units: both others
+    assert base.tolist() == pytest.approx([1 / 2, 1 / 3, 1.0, 1.0, 1.0])
+
+
+def test_a_band_with_few_inputs_has_no_base_rate() -> None:
+    content, _ = fitted([*ROWS, *({**some, "units": 20} for some in ROWS[: FEWEST - 1])], "command")
+    assert content["base rate"]["unfitted"][1] is None
+    content, _ = fitted([*ROWS, *({**some, "units": 20} for some in ROWS[:FEWEST])], "command")
+    assert content["base rate"]["unfitted"][1][3] == FEWEST

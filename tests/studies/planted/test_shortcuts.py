@@ -5,9 +5,18 @@ import random
 import pytest
 
 from explainers.datasets.example import Example
-from explainers.studies.planted.shortcuts import KINDS, PLANTED_WORDS, Planted, insertions, plant, planted_set
+from explainers.studies.planted.shortcuts import (
+    KINDS,
+    WORDS,
+    Planted,
+    insertions,
+    plant,
+    planted_set,
+    words_of_models,
+)
 
 TEXT = Example("the plot is thin .")
+PLANTED_WORDS = words_of_models(len(WORDS))
 PAIR = Example("A man sleeps.", "A man is awake.")
 
 
@@ -17,7 +26,7 @@ def words_at(planted: Planted) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", range(len(WORDS)))
 def test_the_places_of_the_planted_words_hold_these_words(kind: str, seed: int) -> None:
     for insertion in insertions(kind, seed):  # type: ignore[arg-type]
         planted = plant(PAIR, insertion, (0, 2), random.Random(seed))
@@ -86,3 +95,16 @@ def test_a_text_that_holds_a_planted_word_is_passed_over() -> None:
 def test_more_inputs_begin_with_the_same_ones() -> None:
     few, many = (planted_set([TEXT, PAIR][:1], number, 0, (1, 0), judged=True) for number in (5, 9))
     assert few == many[:5]
+
+
+def test_no_seed_shares_a_word_with_another() -> None:
+    every = [word for words in WORDS for some in words.values() for word in some]
+    assert len(every) == len(set(every))
+
+
+def test_words_of_a_later_seed_leave_the_texts_of_the_first_ones_as_they_were() -> None:
+    later = next(word for word in WORDS[3]["single"])
+    with_it = Example(f"the {later} is thin .")
+    free = [planted_set([with_it, TEXT], 2, seed, (1, 0), judged=True)[0].example.text for seed in (0, 2, 3)]
+    assert [later in text for text in free[:2]] == [True, True]
+    assert all(word in free[2] for word in TEXT.text.split())
