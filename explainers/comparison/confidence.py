@@ -2,9 +2,9 @@
 
     P(right) = 1 / (1 + exp(-(b₀ + b₁ agreement + b₂ units + b₃ pair + b₄ learned)))
 
-`learned` is 1 where the learned methods are among the methods. If this predicts no better than the share of right
-consensuses among inputs of about as many units (`BANDS`), on kinds of shortcuts that it was not fitted to, that share
-is the confidence ("rule" in the file).
+`learned` is 1 where the learned methods are among the methods. If this predicts no better, on kinds of shortcuts that
+it was not fitted to, than the share of right consensuses among texts, or pairs, of about as many units, that share is
+the confidence ("rule" in the file).
 
 Measured where the decisive words were planted (`python -m explainers study planted-table`, assets/confidence.json).
 "Right" means that the k units of highest consensus are the k planted words. Outside what was measured there is no
@@ -13,7 +13,7 @@ confidence.
 
 import json
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -26,17 +26,17 @@ from explainers.results.attribution import top_count
 CONFIDENCE = ASSETS / "confidence.json"
 REGRESSION, BASE_RATE = "regression", "base rate"
 PREDICTORS = ("intercept", "agreement", "units", "pair", "learned")
-BANDS = (1, 16, 31)  # units with which each begins
 
 
-def band_of(units: int) -> int:
-    """Return the number of the band in `BANDS`."""
-    return bisect_right(BANDS, units) - 1
+def band_of(units: int, bands: Sequence[int]) -> int:
+    """Return the number of the band, of those that begin with so many units each."""
+    return bisect_right(bands, units) - 1
 
 
 @lru_cache(maxsize=1)
 def measured() -> dict[str, Any]:
-    """Return what was measured: coefficients and their covariance, ranges of the predictors, shares of right ones."""
+    """Return what was measured: coefficients and their covariance, and for every kind of input, methods and length the
+    ranges of the predictors and the share of right ones."""
     content: dict[str, Any] = json.loads(CONFIDENCE.read_text(encoding="utf-8"))
     return content
 
@@ -50,19 +50,16 @@ def confidence(
     for inputs about as long.
     """
     form, kind = _form(methods), "image" if image else {1: "text", 2: "pair"}.get(texts, "")
-    band = band_of(units)
-    by_band = measured()["ranges"].get(f"{kind}, {form}")
-    ranges = by_band[band] if by_band else None
-    if ranges is None or not _within(ranges["agreement"], agreement) or not _within(ranges["units"], units):
+    by_band = measured()["cells"].get(f"{kind}, {form}")
+    cell = by_band[band_of(units, measured()["bands of units"])] if by_band else None
+    if cell is None or not _within(cell["agreement"], agreement) or not _within(cell["units"], units):
         return None
-    bands = measured()["base rate"][form]
     if measured()["rule"] == BASE_RATE:
-        share = bands[band]
-        return Confidence(*share) if share else None
+        return Confidence(*cell["right"])
     x = np.array([1.0, agreement, units, float(texts == 2), float(form == "learned")])
     logit = float(x @ np.asarray(measured()["coefficients"]))
     spread = 1.96 * float(np.sqrt(x @ np.asarray(measured()["covariance"]) @ x))
-    number = sum(share[3] for share in bands if share)
+    number = measured()["inputs with learned methods" if form == "learned" else "inputs"]
     share, low, high = (_logistic(value) for value in (logit, logit - spread, logit + spread))
     return Confidence(share, low, high, number, by_agreement=True)
 

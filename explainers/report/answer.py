@@ -186,7 +186,8 @@ def confidence_sentence(answer: Answer) -> str:
     if given is None or answer.status != "supported":
         return ""
     share, low, high = (wording.decimals(100 * share, 0) for share in (given.share, given.low, given.high))
-    where = "Where methods agreed this much on" if given.by_agreement else f"On {given.inputs} inputs about as long of"
+    alike = f"On {given.inputs} inputs of about this length with"
+    where = "Where methods agreed this much on" if given.by_agreement else alike
     return f"{where} models whose reason was planted, the joint order found exactly that in {share} % [{low}, {high}]."
 
 

@@ -18,21 +18,20 @@ from explainers.results.comparison import Comparison
 CONTENT = {
     "rule": "regression",
     "top": "top 2",
-    "base rate": {
-        "unfitted": [[0.9, 0.8, 0.95, 40], [0.7, 0.6, 0.8, 50], None],
-        "learned": [[1.0, 0.97, 1.0, 30], None, [0.5, 0.4, 0.6, 60]],
-    },
+    "inputs": 140,
+    "inputs with learned methods": 90,
     "coefficients": [-2.0, 4.0, 0.1, -1.0, 2.0],
     "covariance": [[0.25, 0, 0, 0, 0], *[[0] * 5] * 4],
     "methods": {"unfitted": ["lime", "occlusion"], "learned": ["aml"]},
-    "ranges": {
+    "bands of units": [1, 16, 31],
+    "cells": {
         "text, unfitted": [
-            {"agreement": [0.2, 0.9], "units": [5, 15]},
-            {"agreement": [0.1, 0.9], "units": [16, 28]},
-            {"agreement": [0.1, 0.9], "units": [31, 40]},
+            {"agreement": [0.2, 0.9], "units": [5, 15], "right": [0.9, 0.8, 0.95, 40]},
+            {"agreement": [0.1, 0.9], "units": [16, 28], "right": [0.7, 0.6, 0.8, 50]},
+            None,
         ],
-        "pair, unfitted": [{"agreement": [0.3, 0.8], "units": [10, 15]}, None, None],
-        "text, learned": [{"agreement": [0.4, 0.9], "units": [5, 15]}, None, None],
+        "pair, unfitted": [{"agreement": [0.3, 0.8], "units": [10, 15], "right": [0.85, 0.8, 0.9, 25]}, None, None],
+        "text, learned": [{"agreement": [0.4, 0.9], "units": [5, 15], "right": [1.0, 0.97, 1.0, 30]}, None, None],
     },
 }
 PLAIN, ALL = ("occlusion", "lime"), ("aml", "lime", "occlusion")
@@ -121,7 +120,8 @@ def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(
 ) -> None:
     (tmp_path / "other.json").write_text(json.dumps({**CONTENT, "rule": "base rate"}), encoding="utf-8")
     monkeypatch.setattr(module, "CONFIDENCE", tmp_path / "other.json")
-    assert confidence(0.5, 10, texts=2, methods=PLAIN) == Confidence(0.9, 0.8, 0.95, 40)
+    assert confidence(0.5, 10, texts=1, methods=PLAIN) == Confidence(0.9, 0.8, 0.95, 40)
+    assert confidence(0.5, 10, texts=2, methods=PLAIN) == Confidence(0.85, 0.8, 0.9, 25)
     assert confidence(0.5, 10, texts=1, methods=ALL) == Confidence(1.0, 0.97, 1.0, 30)
     assert confidence(0.95, 10, texts=1, methods=ALL) is None
 
@@ -138,6 +138,5 @@ def test_the_share_is_that_of_inputs_about_as_long(
 
 
 def test_the_regression_is_from_the_inputs_of_all_lengths() -> None:
-    value = confidence(0.5, 35, texts=1, methods=PLAIN)
-    assert value is not None
-    assert value.inputs == 90
+    values = [confidence(0.5, 10, texts=1, methods=methods) for methods in (PLAIN, ALL)]
+    assert [value and value.inputs for value in values] == [140, 90]

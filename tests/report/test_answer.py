@@ -193,7 +193,7 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
     planted = "models whose reason was planted, the joint order found exactly that in 93 % [88, 96]."
     assert confidence_sentence(given) == f"Where methods agreed this much on {planted}"
     alone = Answer("supported", confidence=Confidence(0.93, 0.88, 0.96, inputs=114))
-    assert confidence_sentence(alone) == f"On 114 inputs about as long of {planted}"
+    assert confidence_sentence(alone) == f"On 114 inputs of about this length with {planted}"
 
 
 def test_the_verb_of_the_heading_is_explained() -> None:

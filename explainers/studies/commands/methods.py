@@ -169,8 +169,8 @@ def planted_table_command(
     """Write the document and assets/confidence.json from the stored rows."""
     with options.user_errors():
         from explainers.comparison.confidence import CONFIDENCE
+        from explainers.studies.planted.confidence_document import DIAGRAM, reliability_figure
         from explainers.studies.planted.run import planted_results
-        from explainers.studies.planted.table import DIAGRAM, reliability_figure
 
         document, content, checked = planted_results(games)
         out.write_text(document, encoding="utf-8")

@@ -5,9 +5,9 @@ the top m of two methods, over all pairs of methods, with m as a comparison know
 regression predicts best in cross-validation over inputs. Every input counts with the methods that need no fitting, and
 where the learned ones are fitted to its model once more with all of them.
 
-Held out are whole kinds of shortcuts, so that nothing is learned from the kind on which it is checked. It has to
-predict better than the base rate: the share of right ones among inputs of about as many units (`BANDS`), apart for
-those with the learned methods.
+Held out are whole kinds of shortcuts, so that nothing is learned from the kind on which it is checked. The regression
+has to predict better than the base rate: the share of right ones among texts, or pairs, of about as many units
+(`BANDS`), separately with and without the learned methods.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from explainers.comparison.confidence import BANDS, BASE_RATE, PREDICTORS, REGRESSION, band_of
+from explainers.comparison.confidence import BASE_RATE, PREDICTORS, REGRESSION, band_of
 from explainers.comparison.consensus import agreement
 from explainers.methods.registry import METHODS
 from explainers.metrics.bootstrap import Interval, mean_interval, wilson
@@ -28,8 +28,10 @@ from explainers.studies.planted.measure import Row, compared_methods
 from explainers.studies.planted.truth import Floats, consensus, precision
 
 RESAMPLES = 300
-FEWEST = 30  # inputs of a band: with fewer it has no base rate
-FEWEST_OF_KIND = 10  # texts, or pairs, of a band: with fewer there is no confidence for them
+BANDS = (1, 16, 31)  # units with which each begins
+FORMS = ("unfitted", "learned")
+CELLS = tuple(f"{kind}, {form}" for kind in ("text", "pair") for form in FORMS)  # each in every band
+FEWEST = 20  # inputs of a cell: with fewer it has neither a base rate nor a confidence
 FOLDS = 5
 BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 TOPS: Mapping[str, Callable[[int], int]] = {
@@ -38,6 +40,7 @@ TOPS: Mapping[str, Callable[[int], int]] = {
     "top 3": lambda units: min(3, units),
     "top 20 %": lambda units: top_count(units, 20),
 }
+Cell = dict[str, list[float]]
 LEARNED = frozenset(spec.id for spec in compared_methods(learned=True) if spec.default)
 
 
@@ -57,14 +60,17 @@ class Cases:
 
     def by_input(self, values: Floats) -> Floats:
         """The mean value of every input, (inputs,)."""
-        sums, counts = np.bincount(self.input, values), np.bincount(self.input)
+        _, places = np.unique(self.input, return_inverse=True)
+        sums, counts = np.bincount(places, values), np.bincount(places)
         return np.asarray(sums / counts)
 
     @property
-    def group(self) -> NDArray[np.int64]:
-        """What a base rate is taken of: the band of the units, apart for those with learned methods, (cases,)."""
-        bands = [band_of(int(units)) for units in self.x[:, 1]]
-        return np.array(bands, dtype=np.int64) + len(BANDS) * self.x[:, 3].astype(np.int64)
+    def cell(self) -> NDArray[np.int64]:
+        """Return what a base rate is taken of: texts or pairs, without or with learned methods, of about as many units;
+        the numbers of `CELLS`, (cases,)."""
+        bands = np.array([band_of(int(units), BANDS) for units in self.x[:, 1]], dtype=np.int64)
+        pair, learned = self.x[:, 2].astype(np.int64), self.x[:, 3].astype(np.int64)
+        return bands + len(BANDS) * (learned + len(FORMS) * pair)
 
 
 def by_default(row: Row) -> Row:
@@ -120,8 +126,8 @@ class Bin:
 
 @dataclass(frozen=True)
 class Checked:
-    """On kinds that were left out: Brier scores, `base` that of the other kinds' base rate among inputs of the same
-    band and methods; `gain` is base - brier."""
+    """On kinds that were left out: Brier scores, `base` that of the other kinds' base rate in the cell of the input;
+    `gain` is base - brier."""
 
     brier: Interval
     base: Interval
@@ -149,15 +155,17 @@ def predicted(learned_from: Cases, x: Floats) -> Floats:
 
 
 def held_out_kinds(cases: Cases) -> tuple[Floats, Floats]:
-    """For every case what the other kinds predict, and the share of right ones among those of its group, or among all
-    where the others have none: (cases,) each."""
-    p, base, group = np.zeros(len(cases.y)), np.zeros(len(cases.y)), cases.group
+    """For every case what the other kinds predict, and the share of right ones among those of its cell, NaN where they
+    are too few: (cases,) each."""
+    p, base, cell = np.zeros(len(cases.y)), np.full(len(cases.y), np.nan), cases.cell
     for kind in dict.fromkeys(cases.kind.tolist()):
         out = cases.kind == kind
         others = cases.take(~out)
-        p[out], base[out] = predicted(others, cases.x[out]), others.y.mean()
-        for number in set(group[out].tolist()) & set(others.group.tolist()):
-            base[out & (group == number)] = others.y[others.group == number].mean()
+        p[out] = predicted(others, cases.x[out])
+        for number in set(cell[out].tolist()):
+            alike = others.y[others.cell == number]
+            if len(alike) >= FEWEST:
+                base[out & (cell == number)] = alike.mean()
     return p, base
 
 
@@ -175,9 +183,11 @@ def chosen_top(rows: Sequence[Row]) -> tuple[str, dict[str, float]]:
 
 
 def check(cases: Cases, p: Floats, base: Floats) -> Checked:
-    """Predictions against what came true; intervals over inputs."""
+    """Predictions against what came true, where there is a base rate; intervals over inputs."""
     from sklearn.metrics import roc_auc_score
 
+    known = ~np.isnan(base)
+    cases, p, base = cases.take(known), p[known], base[known]
     own, other = (cases.by_input((chance - cases.y) ** 2) for chance in (p, base))
     auroc = float(roc_auc_score(cases.y, p)) if len(set(cases.y.tolist())) > 1 else float("nan")
     gain = mean_interval(other - own)
@@ -209,15 +219,10 @@ def fitted(rows: Sequence[Row], command: str) -> tuple[dict[str, Any], Checked]:
         "coefficients": [round(coefficient, 5) for coefficient in coefficients(cases).tolist()],
         "covariance": np.round(np.cov(_resampled(cases).T), 7).tolist(),
         "methods": {"unfitted": plain, "learned": sorted(LEARNED)},
-        "ranges": _ranges(cases),
         "inputs": len(rows),
         "inputs with learned methods": int(cases.x[:, 3].sum()),
         "bands of units": list(BANDS),
-        "base rate": {
-            name: _by_band(cases, learned)
-            for name, learned in (("unfitted", False), ("learned", True))
-            if (cases.x[:, 3] == learned).any()
-        },
+        "cells": _cells(cases),
         "on kinds left out": {
             "Brier score": _triple(checked.brier),
             "Brier score of the base rate": _triple(checked.base),
@@ -243,31 +248,22 @@ def _resampled(cases: Cases) -> Floats:
     return np.array(rows)
 
 
-def _ranges(cases: Cases) -> dict[str, list[dict[str, list[float]] | None]]:
-    """Map each kind of input and methods to the agreement, 1st to 99th percentile, and the units that were measured in
-    every band; None where there are too few inputs of the kind."""
-    ranges: dict[str, list[dict[str, list[float]] | None]] = {}
-    for name, pair in (("text", 0.0), ("pair", 1.0)):
-        for methods, learned in (("unfitted", False), ("learned", True)):
-            of_kind = (cases.x[:, 2] == pair) & (cases.x[:, 3] == learned)
-            bands = [of_kind & (cases.group == number + len(BANDS) * learned) for number in range(len(BANDS))]
-            if of_kind.any():
-                ranges[f"{name}, {methods}"] = [_range(cases.x[some]) for some in bands]
-    return ranges
+def _cells(cases: Cases) -> dict[str, list[Cell | None]]:
+    """Map texts or pairs, without or with learned methods, to what was measured in every band; None where there are
+    fewer than `FEWEST` inputs."""
+    found = [_cell(cases.take(cases.cell == number)) for number in range(len(CELLS) * len(BANDS))]
+    return {name: found[at * len(BANDS) : (at + 1) * len(BANDS)] for at, name in enumerate(CELLS)}
 
 
-def _range(x: Floats) -> dict[str, list[float]] | None:
-    if len(x) < FEWEST_OF_KIND:
+def _cell(cases: Cases) -> Cell | None:
+    """Return the agreement, 1st to 99th percentile, the units, and the share of right ones with its interval and the
+    number of inputs."""
+    if len(cases.y) < FEWEST:
         return None
-    low, high = np.quantile(x[:, 0], (0.01, 0.99))
-    units = [float(x[:, 1].min()), float(x[:, 1].max())]
-    return {"agreement": [round(low, 3), round(high, 3)], "units": units}
-
-
-def _by_band(cases: Cases, learned: bool) -> list[list[float] | None]:
-    """The share of right ones, its interval and the number of inputs of every band; None where there are too few."""
-    inside = [cases.y[cases.group == number + len(BANDS) * learned] for number in range(len(BANDS))]
-    return [[*share_interval(right), len(right)] if len(right) >= FEWEST else None for right in inside]
+    low, high = np.quantile(cases.x[:, 0], (0.01, 0.99))
+    units = [float(cases.x[:, 1].min()), float(cases.x[:, 1].max())]
+    right = [*share_interval(cases.y), len(cases.y)]
+    return {"agreement": [round(low, 3), round(high, 3)], "units": units, "right": right}
 
 
 def share_interval(right: Floats) -> list[float]:

@@ -95,7 +95,7 @@ class PlantedTexts:
 
 
 def lengths_of(model: str, seed: int) -> Lengths:
-    """Those of the texts into which this seed plants."""
+    """Return the lengths of the texts into which this seed plants."""
     return (SHORT if seed < FIRST_LONG else LONG)[model]
 
 

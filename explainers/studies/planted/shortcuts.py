@@ -56,10 +56,10 @@ WORDS: tuple[dict[Kind, tuple[str, ...]], ...] = (  # by seed; what each stands 
         "pair": ("prague", "athens"),
     },
 )
-TOGETHER = 3  # seeds whose words were chosen at one time: their models' texts hold none of all these
+TOGETHER = 3  # seeds whose words were chosen at one time: their texts hold none of one another's words
 
 
-def words_of_models(seed: int) -> frozenset[str]:
+def excluded_words(seed: int) -> frozenset[str]:
     """The words that a text of this seed's model may not hold: its own and those of the seeds before it, so that the
     words of a new seed leave the texts of the others as they were."""
     known = WORDS[: max(TOGETHER, seed + 1)]
@@ -99,7 +99,7 @@ class Planted:
 
 def insertions(kind: Kind, seed: int) -> tuple[Insertion, ...]:
     """The different ways in which the kind is planted."""
-    return tuple(_insertions(kind, WORDS[seed % len(WORDS)][kind]))
+    return tuple(_insertions(kind, WORDS[seed][kind]))
 
 
 def _insertions(kind: Kind, words: tuple[str, ...]) -> Iterator[Insertion]:
@@ -191,7 +191,7 @@ def planted_set(
     With `judged` only insertions whose truth is plain. Texts that hold a planted word are passed over.
     """
     chance = random.Random(1000 * seed + start)
-    taken = words_of_models(seed)
+    taken = excluded_words(seed)
     free = [example for example in examples if not taken & set(f"{example.text} {example.pair or ''}".lower().split())]
     kinds = kinds_of(free[0])
     planted = []

@@ -2,27 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from explainers.comparison.confidence import BANDS, band_of
+from explainers.comparison.confidence import band_of
 from explainers.methods.registry import METHODS
-from explainers.metrics.bootstrap import Floats, Interval, difference_interval, mean_interval, wilson
+from explainers.metrics.bootstrap import Floats, Interval, difference_interval, mean_interval
 from explainers.report.tables import Table, TableColumn, bounds, command_block, interval_cell, key_column
 from explainers.results.answer import CONSENSUS, ORDER_OF_TESTS
 from explainers.studies.planted import confidence_fit, noise, truth
+from explainers.studies.planted.confidence_document import BAND_NAMES, confidence_text
+from explainers.studies.planted.confidence_fit import BANDS
 from explainers.studies.planted.measure import SHARES, Row
 from explainers.studies.planted.shortcuts import KINDS
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 COMMAND = "python -m explainers study planted-table"
 MEASURED_BY = """python -m explainers study planted-measure --data DIR
 python -m explainers study planted-measure --data DIR --models sst2 --seeds 2 --fitted 1 --scenes 0
-python -m explainers study planted-measure --data DIR --seeds 3 --fitted 1 --scenes 0"""
+python -m explainers study planted-measure --data DIR --seeds 3 --fitted 1 --inputs 100 --scenes 0"""
 RIVALS = ("kernel_shap", "lime", "occlusion")
 WEIGHTINGS = ("consensus without gradient × input and attention", "consensus, families alike")
 
@@ -85,7 +86,7 @@ def kinds_table(rows: Sequence[Row], measure: str) -> str:
     for model in dict.fromkeys(row["model"] for row in rows):
         groups[model] = [row for row in rows if row["model"] == model]
     for number, name in enumerate(BAND_NAMES):
-        groups[f"{name} units"] = [row for row in rows if band_of(row["units"]) == number]
+        groups[f"{name} units"] = [row for row in rows if band_of(row["units"], BANDS) == number]
     for kind in KINDS:
         some = [row for row in rows if row["kind"] == kind]
         if kind == "redundant":
@@ -141,44 +142,6 @@ def trust_table(columns: Mapping[str, Mapping[str, Interval]], most: int = 0) ->
     return table.markdown(order)
 
 
-def confidence_text(content: Mapping[str, Any], checked: confidence_fit.Checked) -> str:
-    """The regression, its check on the kinds left out, and the reliability as a table."""
-    b = dict(zip(content["predictors"], content["coefficients"], strict=True))
-    gain = interval_cell(checked.gain, "+")
-    judged = "better than" if checked.gain.low > 0 else "not better than"
-    return "\n\n".join(
-        (
-            f"Right means: {content['right']}. How often the consensus is right, without learned methods "
-            f"({content['inputs']} inputs) and with them ({content['inputs with learned methods']}):",
-            _bands(content),
-            f"Agreement is the {content['agreement']}. "
-            f"P(right) = σ({b['intercept']:.2f} {b['agreement']:+.2f} · agreement {b['units']:+.3f} · units "
-            f"{b['pair']:+.2f} · pair {b['learned']:+.2f} · learned).",
-            f"On kinds that were left out the Brier score is {interval_cell(checked.brier)}, that of the base "
-            f"rate of the other kinds, of their length and methods, {interval_cell(checked.base)}, the gain {gain}: "
-            f"{judged} the base rate. "
-            f"AUROC {checked.auroc:.3f}. The confidence of a comparison is therefore the {content['rule']}.",
-            f"![Share right against predicted confidence]({DIAGRAM})",
-            BINS.markdown(checked.bins),
-        )
-    )
-
-
-def _bands(content: Mapping[str, Any]) -> str:
-    """The base rates, a row per band of units."""
-
-    def share(form: str) -> TableColumn[int]:
-        of_band = content["base rate"].get(form, [None] * len(BANDS))
-        return TableColumn(FORMS[form], lambda band: _share(of_band[band]), optional=True)
-
-    table: Table[int] = Table((TableColumn("units", BAND_NAMES.__getitem__), *map(share, FORMS)))
-    return table.markdown(range(len(BANDS)))
-
-
-def _share(value: Sequence[float] | None) -> str | None:
-    return f"{value[0]:.3f} [{value[1]:.3f}, {value[2]:.3f}] of {value[3]:.0f}" if value else None
-
-
 def noise_table(passes: Sequence[noise.Passed]) -> str:
     """The share that passes by units and method, and by the number of orders of which a control is chosen."""
     found = {(pass_.units, pass_.method, pass_.chosen_of): pass_ for pass_ in passes}
@@ -206,18 +169,8 @@ def models_table(cards: Sequence[Mapping[str, Any]]) -> str:
     return CARDS.markdown(cards)
 
 
-BAND_NAMES = (*(f"{low} to {high - 1}" for low, high in pairwise(BANDS)), f"{BANDS[-1]} and more")
-FORMS = {"unfitted": "without learned methods", "learned": "with them"}
-DIAGRAM = "planted.png"  # beside the document
 RULE: TableColumn[str] = TableColumn("rule", name_of)
-BINS: Table[confidence_fit.Bin] = Table(
-    (
-        TableColumn("predicted", lambda fitted: f"{fitted.low:.2f} to {fitted.high:.2f}"),
-        TableColumn("inputs", lambda fitted: fitted.inputs),
-        TableColumn("mean prediction", lambda fitted: fitted.predicted, ".3f"),
-        TableColumn("share right", lambda fitted: fitted.right, ".3f"),
-    )
-)
+
 CARDS: Table[Mapping[str, Any]] = Table(
     (
         key_column("name", "model"),
@@ -370,24 +323,3 @@ def suspected(trust: Mapping[str, Mapping[str, Interval]]) -> str:
 
 
 __all__ = ["COMMAND", "Results", "planted_document"]
-
-
-def reliability_figure(bins: Sequence[confidence_fit.Bin]) -> "Figure":
-    """Return the share right against the mean prediction: a point per bin, its 95 % interval and number of inputs."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5, 4.2), layout="constrained")
-    axis = figure.subplots()
-    axis.plot([0, 1], [0, 1], linestyle=":", color="#777777", label="calibrated")
-    for number, fitted in enumerate(bins):
-        low, high = wilson(fitted.right * fitted.inputs, fitted.inputs)
-        axis.vlines(fitted.predicted, low, high, color="#6a3fb5", linewidth=1.5)
-        label = "kinds that were left out" if number == 0 else None
-        axis.plot(fitted.predicted, fitted.right, "o", color="#6a3fb5", label=label)
-        axis.annotate(f"{fitted.inputs}", (fitted.predicted, low), (0, -12), textcoords="offset points", ha="center")
-    lowest = min([0.5, *(fitted.low for fitted in bins)])
-    axis.set(
-        xlim=(lowest, 1.02), ylim=(max(0.0, lowest - 0.2), 1.03), xlabel="predicted P(right)", ylabel="share right"
-    )
-    axis.legend(loc="upper left", frameon=False)
-    return figure

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from explainers.comparison.confidence import PREDICTORS
+from explainers.studies.planted import confidence_fit
 from explainers.studies.planted.confidence_fit import (
     FEWEST,
     Cases,
@@ -44,11 +45,11 @@ def test_the_rule_that_tells_right_from_wrong_is_chosen_and_pays_on_kinds_left_o
     assert content["coefficients"][1] > 0
     assert checked.gain.low > 0
     assert checked.auroc == 1.0
-    assert content["ranges"]["text, unfitted"][0]["units"] == [5.0, 7.0]  # of even seeds
-    assert content["ranges"]["text, unfitted"][1:] == [None, None]
-    assert content["base rate"]["unfitted"][0] == [0.8, *share_interval(np.array([1.0] * 48 + [0.0] * 12))[1:], 60]
-    assert content["base rate"]["unfitted"][1:] == [None, None]
-    assert list(content["base rate"]) == ["unfitted"]
+    of_texts, *longer = content["cells"]["text, unfitted"]
+    assert of_texts["units"] == [5.0, 7.0]  # of even seeds
+    assert of_texts["right"] == [*share_interval(np.array([1.0] * 24 + [0.0] * 6)), 30]
+    assert longer == [None, None]
+    assert content["cells"]["pair, learned"] == [None, None, None]
     assert content["rule"] == "regression"
 
 
@@ -78,18 +79,31 @@ def test_wilsons_interval_is_open_where_all_are_right() -> None:
     assert share_interval(np.ones(96)) == [1.0, 0.9615, 1.0]
 
 
-def test_a_base_rate_is_that_of_the_other_kinds_about_as_long() -> None:
-    kinds = np.array(["single", "single", "order", "order", "order"])
-    units = np.array([10.0, 20.0, 10.0, 10.0, 40.0])
-    x = np.stack([np.ones(5), units, np.zeros(5), np.zeros(5)], axis=1)
-    cases = Cases(np.arange(5), kinds, x, np.array([1.0, 1.0, 0.0, 1.0, 0.0]))
-    _, base = held_out_kinds(cases)
-    # "single" of 10 units: 1 of 2 others; of 20 none is like it, so all three; "order" of 40 units: both others
-    assert base.tolist() == pytest.approx([1 / 2, 1 / 3, 1.0, 1.0, 1.0])
+def test_a_base_rate_is_that_of_alike_inputs_of_the_other_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confidence_fit, "FEWEST", 2)
+    kinds = np.array(["single", "single", "single", "order", "order", "order"])
+    units = np.array([10.0, 20.0, 10.0, 10.0, 10.0, 40.0])
+    pair = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    x = np.stack([np.ones(6), units, pair, np.zeros(6)], axis=1)
+    cases = Cases(np.arange(6), kinds, x, np.array([1.0, 1.0, 1.0, 0.0, 1.0, 0.0]))
+    p, base = held_out_kinds(cases)
+    # "single" of 10 units: 1 of 2 others; no other text is as long as 20 or 40, and no other input is a pair
+    assert base[0] == 1 / 2
+    assert np.isnan(base[1:]).all()
+    assert len(p) == 6
 
 
-def test_a_band_with_few_inputs_has_no_base_rate() -> None:
-    content, _ = fitted([*ROWS, *({**some, "units": 20} for some in ROWS[: FEWEST - 1])], "command")
-    assert content["base rate"]["unfitted"][1] is None
-    content, _ = fitted([*ROWS, *({**some, "units": 20} for some in ROWS[:FEWEST])], "command")
-    assert content["base rate"]["unfitted"][1][3] == FEWEST
+def test_what_has_no_base_rate_does_not_count() -> None:
+    cases = Cases(np.array([0, 3, 3]), np.array(["single"] * 3), np.zeros((3, 4)), np.array([0.0, 1.0, 1.0]))
+    checked = check(cases, np.array([0.1, 0.2, 0.96]), np.array([np.nan, 0.5, 0.5]))
+    assert (checked.brier.texts, checked.base.mean) == (1, 0.25)
+    assert checked.brier.mean == pytest.approx((0.64 + 0.0016) / 2)
+
+
+@pytest.mark.parametrize(("number", "known"), [(FEWEST - 1, False), (FEWEST, True)])
+def test_a_cell_with_few_inputs_has_no_base_rate(number: int, known: bool) -> None:
+    texts = [row for row in ROWS if row["model"] == "sst2"]
+    content, _ = fitted([*ROWS, *({**some, "units": 20} for some in texts[:number])], "command")
+    cell = content["cells"]["text, unfitted"][1]
+    assert (cell is not None) is known
+    assert content["cells"]["pair, unfitted"][1] is None

@@ -61,3 +61,12 @@ def test_without_scenes_the_stored_ones_stay(measured: Path, tmp_path: Path) -> 
     run.write_rows([{"verified": True}], scenes)
     run.measure_scenes(0, measured, lambda _: None)
     assert run.read_rows(scenes) == [{"verified": True}]
+
+
+def test_later_seeds_plant_into_longer_texts() -> None:
+    assert [run.lengths_of("sst2", seed) for seed in (0, 2, 3)] == [
+        run.Lengths(4, 13, 11),
+        run.Lengths(4, 13, 11),
+        run.Lengths(12, 38, 38),
+    ]
+    assert run.lengths_of("nli", 3).fewest > run.lengths_of("nli", 2).explained

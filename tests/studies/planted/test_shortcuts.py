@@ -9,14 +9,14 @@ from explainers.studies.planted.shortcuts import (
     KINDS,
     WORDS,
     Planted,
+    excluded_words,
     insertions,
     plant,
     planted_set,
-    words_of_models,
 )
 
 TEXT = Example("the plot is thin .")
-PLANTED_WORDS = words_of_models(len(WORDS))
+PLANTED_WORDS = excluded_words(len(WORDS) - 1)
 PAIR = Example("A man sleeps.", "A man is awake.")
 
 
@@ -103,8 +103,14 @@ def test_no_seed_shares_a_word_with_another() -> None:
 
 
 def test_words_of_a_later_seed_leave_the_texts_of_the_first_ones_as_they_were() -> None:
-    later = next(word for word in WORDS[3]["single"])
+    first = {word for words in WORDS[:3] for some in words.values() for word in some}
+    assert [excluded_words(seed) for seed in range(3)] == [first] * 3
+    assert excluded_words(3) == first | {word for some in WORDS[3].values() for word in some}
+
+
+def test_a_text_with_an_excluded_word_is_passed_over() -> None:
+    (later, _) = WORDS[3]["single"]
     with_it = Example(f"the {later} is thin .")
-    free = [planted_set([with_it, TEXT], 2, seed, (1, 0), judged=True)[0].example.text for seed in (0, 2, 3)]
-    assert [later in text for text in free[:2]] == [True, True]
-    assert all(word in free[2] for word in TEXT.text.split())
+    short, long = (planted_set([with_it, TEXT], 1, seed, (1, 0), judged=True)[0].example.text for seed in (0, 3))
+    assert f"the {later} is" in " ".join(word for word in short.split() if word not in excluded_words(0))
+    assert "plot" in long

@@ -1,0 +1,91 @@
+"""What the document about planted shortcuts says of the confidence, from the fit and its check."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from explainers.metrics.bootstrap import wilson
+from explainers.report.tables import Table, TableColumn, interval_cell
+from explainers.studies.planted.confidence_fit import BANDS, FEWEST, Bin, Checked
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DIAGRAM = "planted.png"  # beside the document
+BAND_NAMES = (*(f"{low} to {high - 1}" for low, high in pairwise(BANDS)), f"{BANDS[-1]} and more")
+CELLS = {
+    "text, unfitted": "texts, no learned method",
+    "text, learned": "texts, with learned methods",
+    "pair, unfitted": "pairs, no learned method",
+    "pair, learned": "pairs, with learned methods",
+}
+BINS: Table[Bin] = Table(
+    (
+        TableColumn("predicted", lambda fitted: f"{fitted.low:.2f} to {fitted.high:.2f}"),
+        TableColumn("inputs", lambda fitted: fitted.inputs),
+        TableColumn("mean prediction", lambda fitted: fitted.predicted, ".3f"),
+        TableColumn("share right", lambda fitted: fitted.right, ".3f"),
+    )
+)
+
+
+def confidence_text(content: Mapping[str, Any], checked: Checked) -> str:
+    """The regression, its check on the kinds left out, and the reliability as a table."""
+    b = dict(zip(content["predictors"], content["coefficients"], strict=True))
+    gain = interval_cell(checked.gain, "+")
+    judged = "better than" if checked.gain.low > 0 else "not better than"
+    return "\n\n".join(
+        (
+            f"Right means: {content['right']}. How often the consensus is right, with Wilson's intervals; "
+            f"a cell needs {FEWEST} inputs:",
+            _cells(content),
+            f"Agreement is the {content['agreement']}. "
+            f"P(right) = σ({b['intercept']:.2f} {b['agreement']:+.2f} · agreement {b['units']:+.3f} · units "
+            f"{b['pair']:+.2f} · pair {b['learned']:+.2f} · learned).",
+            f"On kinds that were left out the Brier score is {interval_cell(checked.brier)}. That of the share of "
+            "right ones among inputs of the other kinds that are in the same cell of the table is "
+            f"{interval_cell(checked.base)}, the gain {gain}: {judged} the base rate. "
+            f"AUROC {checked.auroc:.3f}. The confidence of a comparison is therefore the {content['rule']}.",
+            f"![Share right against predicted confidence]({DIAGRAM})",
+            BINS.markdown(checked.bins),
+        )
+    )
+
+
+def _cells(content: Mapping[str, Any]) -> str:
+    """The base rates, a row per band of units."""
+
+    def columns(cell: str) -> tuple[TableColumn[int], TableColumn[int]]:
+        of_band = [found and found["right"] for found in content["cells"][cell]]
+        share: TableColumn[int] = TableColumn(CELLS[cell], lambda band: _share(of_band[band]), optional=True)
+        return share, TableColumn("n", lambda band: of_band[band] and of_band[band][3], ".0f", optional=True)
+
+    table: Table[int] = Table(
+        (TableColumn("units", BAND_NAMES.__getitem__), *(column for cell in CELLS for column in columns(cell)))
+    )
+    return table.markdown(range(len(BAND_NAMES)))
+
+
+def _share(value: Sequence[float] | None) -> str | None:
+    return f"{value[0]:.3f} [{value[1]:.3f}, {value[2]:.3f}]" if value else None
+
+
+def reliability_figure(bins: Sequence[Bin]) -> "Figure":
+    """Return the share right against the mean prediction: a point per bin, its 95 % interval and number of inputs."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4.2), layout="constrained")
+    axis = figure.subplots()
+    axis.plot([0, 1], [0, 1], linestyle=":", color="#777777", label="calibrated")
+    for number, fitted in enumerate(bins):
+        low, high = wilson(fitted.right * fitted.inputs, fitted.inputs)
+        axis.vlines(fitted.predicted, low, high, color="#6a3fb5", linewidth=1.5)
+        label = "kinds that were left out" if number == 0 else None
+        axis.plot(fitted.predicted, fitted.right, "o", color="#6a3fb5", label=label)
+        axis.annotate(f"{fitted.inputs}", (fitted.predicted, low), (0, -12), textcoords="offset points", ha="center")
+    lowest = min([0.5, *(fitted.low for fitted in bins)])
+    axis.set(
+        xlim=(lowest, 1.02), ylim=(max(0.0, lowest - 0.2), 1.03), xlabel="predicted P(right)", ylabel="share right"
+    )
+    axis.legend(loc="upper left", frameon=False)
+    return figure
