@@ -41,7 +41,6 @@ NO_METHOD = "Only methods that are not compared, such as controls, have been com
 PREDICTED_ONLY = "The methods that were chosen explain the predicted class only, and this is another one."
 NO_CONTRAST = "The methods that were chosen explain a class, not one class rather than another."
 NOTHING = "No method gave an explanation."
-NOT_MEASURED = "Not measured for inputs of this kind or length, or for these methods (assets/docs/planted.md)."
 CONTRAST_NOT_MEASURED = "Not measured where one class is explained rather than another."
 UNLIKE_TRAINING = "Not measured for inputs unlike those that the model was trained on."
 PART_NOT_MEASURED = "Not measured where the words of some sentences alone are explained."
@@ -170,7 +169,7 @@ def _confidence(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]])
     units = len(encoding.units)
     shared = consensus.agreement(list(rows.values()), compared_count(units))
     given = confidence(shared, units, texts=len(encoding.texts), methods=rows, image=encoding.multimodal)
-    return {"confidence": given, "no_confidence": "" if given else NOT_MEASURED}
+    return {"no_confidence": given} if isinstance(given, str) else {"confidence": given}
 
 
 def _decisive_count(joint: "MethodResult", cut: int) -> int:

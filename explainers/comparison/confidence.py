@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from explainers.installation import ASSETS
-from explainers.results.answer import Confidence
+from explainers.results.answer import AGREE_LESS, Confidence
 from explainers.results.attribution import top_count
 
+NOT_MEASURED = "Not measured for inputs of this kind or length, or for these methods (assets/docs/planted.md)."
 CONFIDENCE = ASSETS / "confidence.json"
 REGRESSION, BASE_RATE = "regression", "base rate"
 PREDICTORS = ("intercept", "agreement", "units", "pair", "learned")
@@ -43,17 +44,17 @@ def measured() -> dict[str, Any]:
 
 def confidence(
     agreement: float, units: int, *, texts: int, methods: Collection[str], image: bool = False
-) -> Confidence | None:
-    """Return that of the consensus of `methods`, which agree by `agreement`, 0…1, on so many texts and units.
-
-    None for images, for other sets of methods, and where agreement or units lie outside the range that was measured
-    for inputs about as long.
-    """
+) -> Confidence | str:
+    """Return that of the consensus of `methods`, which agree by `agreement`, 0…1, on so many texts and units; or, as a
+    sentence, why there is none: for images, for other sets of methods, and where agreement or units lie outside the
+    range that was measured for inputs about as long."""
     form, kind = _form(methods), "image" if image else {1: "text", 2: "pair"}.get(texts, "")
     by_band = measured()["cells"].get(f"{kind}, {form}")
     cell = by_band[band_of(units, measured()["bands of units"])] if by_band else None
-    if cell is None or not _within(cell["agreement"], agreement) or not _within(cell["units"], units):
-        return None
+    if cell is None or not _within(cell["units"], units):
+        return NOT_MEASURED
+    if not _within(cell["agreement"], agreement):
+        return AGREE_LESS if agreement < cell["agreement"][0] else NOT_MEASURED
     if measured()["rule"] == BASE_RATE:
         return Confidence(*cell["right"])
     x = np.array([1.0, agreement, units, float(texts == 2), float(form == "learned")])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from explainers.methods.registry import method_spec
 from explainers.metrics.chance import FEWEST_UNITS
 from explainers.report import wording
-from explainers.results.answer import CONSENSUS, DECIDING, ORDER_OF_TESTS, Answer, ErasureEffect, Units
+from explainers.results.answer import AGREE_LESS, CONSENSUS, DECIDING, ORDER_OF_TESTS, Answer, ErasureEffect, Units
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -181,10 +181,10 @@ def size_sentence(answer: Answer, comparison: "Comparison") -> str:
 
 
 def confidence_sentence(answer: Answer) -> str:
-    """Return how often the joint order was right where the reason was known; empty where that is not known."""
+    """Return how often the joint order was right where the reason was known; empty where nothing is known of it."""
     given = answer.confidence
-    if given is None or answer.status != "supported":
-        return ""
+    if answer.status != "supported" or given is None:
+        return answer.no_confidence if answer.status == "supported" and answer.no_confidence == AGREE_LESS else ""
     share, low, high = (wording.decimals(100 * share, 0) for share in (given.share, given.low, given.high))
     alike = f"On {given.inputs} inputs of about this length with"
     where = "Where methods agreed this much on" if given.by_agreement else alike

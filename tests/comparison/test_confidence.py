@@ -11,8 +11,8 @@ import pytest
 
 from explainers.comparison import confidence as module
 from explainers.comparison.answer import UNLIKE_TRAINING, answer
-from explainers.comparison.confidence import confidence, measured
-from explainers.results.answer import Confidence
+from explainers.comparison.confidence import NOT_MEASURED, confidence, measured
+from explainers.results.answer import AGREE_LESS, Confidence
 from explainers.results.comparison import Comparison
 
 CONTENT = {
@@ -53,54 +53,56 @@ def logistic(logit: float) -> float:
 
 def test_the_probability_is_that_of_the_regression() -> None:
     of_text, of_pair = confidence(0.5, 10, texts=1, methods=PLAIN), confidence(0.5, 10, texts=2, methods=PLAIN)
-    assert of_text is not None
-    assert of_pair is not None
+    assert isinstance(of_text, Confidence)
+    assert isinstance(of_pair, Confidence)
     assert of_text.share == pytest.approx(logistic(1.0))  # -2 + 2 + 1
     assert of_pair.share == pytest.approx(logistic(0.0))
 
 
 def test_the_interval_is_1_96_deviations_of_the_logit_wide() -> None:
     value = confidence(0.5, 10, texts=1, methods=PLAIN)
-    assert value is not None
+    assert isinstance(value, Confidence)
     assert (value.low, value.high) == pytest.approx((logistic(1 - 0.98), logistic(1 + 0.98)))
 
 
 @pytest.mark.parametrize(
-    ("agreement", "units", "texts", "image"),
+    ("agreement", "units", "texts", "image", "why"),
     [
-        (0.1, 10, 1, False),
-        (0.95, 10, 1, False),
-        (0.05, 20, 1, False),
-        (0.5, 29, 1, False),
-        (0.5, 20, 2, False),
-        (0.5, 4, 1, False),
-        (0.5, 41, 1, False),
-        (0.5, 9, 2, False),
-        (0.5, 10, 1, True),
-        (0.5, 10, 3, False),
+        (0.1, 10, 1, False, AGREE_LESS),
+        (0.95, 10, 1, False, NOT_MEASURED),
+        (0.05, 20, 1, False, AGREE_LESS),
+        (0.5, 29, 1, False, NOT_MEASURED),
+        (0.5, 20, 2, False, NOT_MEASURED),
+        (0.5, 4, 1, False, NOT_MEASURED),
+        (0.5, 41, 1, False, NOT_MEASURED),
+        (0.5, 9, 2, False, NOT_MEASURED),
+        (0.5, 10, 1, True, NOT_MEASURED),
+        (0.5, 10, 3, False, NOT_MEASURED),
     ],
 )
-def test_there_is_none_outside_the_measured_range(agreement: float, units: int, texts: int, image: bool) -> None:
-    assert confidence(agreement, units, texts=texts, methods=PLAIN, image=image) is None
+def test_there_is_none_outside_the_measured_range(
+    agreement: float, units: int, texts: int, image: bool, why: str
+) -> None:
+    assert confidence(agreement, units, texts=texts, methods=PLAIN, image=image) == why
 
 
 def test_the_ends_of_the_range_belong_to_it() -> None:
-    assert confidence(0.2, 5, texts=1, methods=PLAIN) is not None
-    assert confidence(0.1, 28, texts=1, methods=PLAIN) is not None
-    assert confidence(0.8, 15, texts=2, methods=PLAIN) is not None
+    assert isinstance(confidence(0.2, 5, texts=1, methods=PLAIN), Confidence)
+    assert isinstance(confidence(0.1, 28, texts=1, methods=PLAIN), Confidence)
+    assert isinstance(confidence(0.8, 15, texts=2, methods=PLAIN), Confidence)
 
 
 def test_learned_methods_have_a_coefficient_and_a_range_of_their_own() -> None:
     value = confidence(0.5, 10, texts=1, methods=ALL)
-    assert value is not None
+    assert isinstance(value, Confidence)
     assert value.share == pytest.approx(logistic(3.0))
-    assert confidence(0.3, 10, texts=1, methods=ALL) is None
-    assert confidence(0.5, 10, texts=2, methods=ALL) is None
+    assert confidence(0.3, 10, texts=1, methods=ALL) == AGREE_LESS
+    assert confidence(0.5, 10, texts=2, methods=ALL) == NOT_MEASURED
 
 
 @pytest.mark.parametrize("methods", [(), ("lime",), ("aml",), ("aml", "lime"), (*ALL, "cimi")])
 def test_there_is_none_for_a_set_of_methods_that_was_not_measured(methods: tuple[str, ...]) -> None:
-    assert confidence(0.5, 10, texts=1, methods=methods) is None
+    assert confidence(0.5, 10, texts=1, methods=methods) == NOT_MEASURED
 
 
 def test_an_input_unlike_those_that_were_measured_has_none(compared: Callable[..., Comparison]) -> None:
@@ -123,14 +125,14 @@ def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(
     assert confidence(0.5, 10, texts=1, methods=PLAIN) == Confidence(0.9, 0.8, 0.95, 40)
     assert confidence(0.5, 10, texts=2, methods=PLAIN) == Confidence(0.85, 0.8, 0.9, 25)
     assert confidence(0.5, 10, texts=1, methods=ALL) == Confidence(1.0, 0.97, 1.0, 30)
-    assert confidence(0.95, 10, texts=1, methods=ALL) is None
+    assert confidence(0.95, 10, texts=1, methods=ALL) == NOT_MEASURED
 
 
 @pytest.mark.parametrize(
-    ("units", "share"), [(15, Confidence(0.9, 0.8, 0.95, 40)), (16, Confidence(0.7, 0.6, 0.8, 50)), (31, None)]
+    ("units", "share"), [(15, Confidence(0.9, 0.8, 0.95, 40)), (16, Confidence(0.7, 0.6, 0.8, 50)), (31, NOT_MEASURED)]
 )
 def test_the_share_is_that_of_inputs_about_as_long(
-    units: int, share: Confidence | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    units: int, share: Confidence | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "other.json").write_text(json.dumps({**CONTENT, "rule": "base rate"}), encoding="utf-8")
     monkeypatch.setattr(module, "CONFIDENCE", tmp_path / "other.json")
@@ -139,4 +141,4 @@ def test_the_share_is_that_of_inputs_about_as_long(
 
 def test_the_regression_is_from_the_inputs_of_all_lengths() -> None:
     values = [confidence(0.5, 10, texts=1, methods=methods) for methods in (PLAIN, ALL)]
-    assert [value and value.inputs for value in values] == [140, 90]
+    assert [isinstance(value, Confidence) and value.inputs for value in values] == [140, 90]

@@ -30,7 +30,7 @@ from explainers.report.answer import (
     quoted,
     size_sentence,
 )
-from explainers.results.answer import Answer, Confidence, ErasureEffect
+from explainers.results.answer import AGREE_LESS, Answer, Confidence, ErasureEffect
 from explainers.results.decision import Settings
 
 WORDS = ("A", "charming", "and", "often", "affecting", "journey")
@@ -194,6 +194,9 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
     assert confidence_sentence(given) == f"Where methods agreed this much on {planted}"
     alone = Answer("supported", confidence=Confidence(0.93, 0.88, 0.96, inputs=114))
     assert confidence_sentence(alone) == f"On 114 inputs of about this length with {planted}"
+    assert confidence_sentence(Answer("supported", no_confidence="Not measured here.")) == ""
+    assert confidence_sentence(Answer("supported", no_confidence=AGREE_LESS)) == AGREE_LESS
+    assert confidence_sentence(Answer("open", no_confidence=AGREE_LESS)) == ""
 
 
 def test_the_verb_of_the_heading_is_explained() -> None:
