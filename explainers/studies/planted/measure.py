@@ -114,12 +114,12 @@ def rounded(scores: dict[str, Scores]) -> dict[str, list[float]]:
 
 
 def planted_units(encoding: Encoding, planted: Planted) -> tuple[int, ...]:
-    """The numbers of the planted words. Raises `ValueError` where one is no unit of its own."""
+    """The numbers of the planted words that are the reason. Raises `ValueError` where one is no unit of its own."""
     by_place = {(unit.segment, unit.start, unit.end): number for number, unit in enumerate(encoding.units)}
     missing = set(planted.at) - set(by_place)
     if missing:
         raise ValueError(f"{sorted(missing)} are no units of {encoding.texts}")
-    return tuple(by_place[place] for place in planted.at)
+    return tuple(by_place[place] for place in planted.reason)
 
 
 def use(

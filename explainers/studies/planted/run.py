@@ -82,8 +82,9 @@ class Lengths:
 
 SHORT = {"sst2": Lengths(4, 13, 11), "nli": Lengths(4, 16, 13)}
 LONG = {"sst2": Lengths(12, 38, 38), "nli": Lengths(14, 42, 42)}
-FIRST_LONG = 3  # the seeds before it plant into short texts
-LONG_TOKENS = 96  # that a model of long texts reads
+BOTH = {"sst2": Lengths(6, 38, 38), "nli": Lengths(10, 42, 42)}
+LENGTHS = (SHORT, SHORT, SHORT, LONG, BOTH)  # of the texts into which a seed plants
+LONG_TOKENS = 96  # that a model of longer texts reads
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class PlantedTexts:
 
 def lengths_of(model: str, seed: int) -> Lengths:
     """Return the lengths of the texts into which this seed plants."""
-    return (SHORT if seed < FIRST_LONG else LONG)[model]
+    return LENGTHS[seed][model]
 
 
 def read_sources(model: str, seed: int, data: Path) -> PlantedTexts:
@@ -150,7 +151,7 @@ def planted_model(model: str, seed: int, data: Path, folder: Path, note: Callabl
 
 def _train(model: str, seed: int, sources: PlantedTexts, target: Path, note: Callable[[str], None]) -> None:
     began = time.perf_counter()
-    longest = RECIPE.longest if seed < FIRST_LONG else LONG_TOKENS
+    longest = RECIPE.longest if lengths_of(model, seed) == SHORT[model] else LONG_TOKENS
     recipe = TextModelRecipe(**{**asdict(RECIPE), "seed": seed, "longest": longest})
     tokenizer = base_tokenizer(base_folder(), recipe.longest)
     mask_token = tokenizer.get_vocab()["[MASK]"]

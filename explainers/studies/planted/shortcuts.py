@@ -6,19 +6,22 @@ order         two words: the first class where one comes before the other, the s
 redundant     either of two words suffices; one of them or both are inserted
 context       a word whose class is the opposite after a certain neighbour
 pair          for pairs: the first class where the same word stands in premise and hypothesis
+vote          three words, each of one class; the class is that of two of them, and these two are the reason
+vote of five  the same of five words, three of which are the reason
 
-Every kind has words of its own, and every seed too, so that one model learns all kinds at once. `swaps` are what proves
-the use: each must turn the class into the other one. `spares` must leave it as it is.
+Every kind has words of its own, and every seed too, so that one model learns all kinds of its seed at once. `swaps` are
+what proves the use: each must turn the class into the other one. `spares` must leave it as it is.
 """
 
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, get_args
 
 from explainers.datasets.example import Example
 
-Kind = Literal["single", "conjunction", "order", "redundant", "context", "pair"]
+Kind = Literal["single", "conjunction", "order", "redundant", "context", "pair", "vote", "vote of five"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Swap = tuple[tuple[int, str], ...]  # (place in `words`, the word that takes its place)
 
@@ -55,6 +58,10 @@ WORDS: tuple[dict[Kind, tuple[str, ...]], ...] = (  # by seed; what each stands 
         "context": ("emerald", "turquoise", "initially", "eventually"),
         "pair": ("prague", "athens"),
     },
+    {  # the first half of the words for the first class
+        "vote": ("thimble", "lantern", "compass", "kettle", "ladder", "acorn", "pebble", "feather", "shell", "cactus"),
+        "vote of five": ("walrus", "gopher", "ferret", "beaver", "moose", "oboe", "banjo", "flute", "tuba", "harp"),
+    },
 )
 TOGETHER = 3  # seeds whose words were chosen at one time: their texts hold none of one another's words
 
@@ -68,7 +75,8 @@ def excluded_words(seed: int) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Insertion:
-    """What is inserted: `words` in this order, in neighbouring places if `adjacent`, each in the text of its number."""
+    """What is inserted: `words` in this order, in neighbouring places if `adjacent`, each in the text of its number.
+    Those at the places `against` speak for the other class, and are no reason for this one."""
 
     kind: Kind
     side: int  # 0: the first class, 1: the second
@@ -77,6 +85,7 @@ class Insertion:
     spares: tuple[Swap, ...] = ()
     adjacent: bool = False
     sides: tuple[int, ...] = ()  # per word the text it goes into; empty: any
+    against: tuple[int, ...] = ()
     judged: bool = True  # whether the truth is plain, so that explanations are judged on it
 
 
@@ -87,6 +96,11 @@ class Planted:
     example: Example
     insertion: Insertion
     at: tuple[tuple[int, int, int], ...]
+
+    @property
+    def reason(self) -> tuple[tuple[int, int, int], ...]:
+        """Return `at` without the words that speak for the other class."""
+        return tuple(place for which, place in enumerate(self.at) if which not in self.insertion.against)
 
     def swapped(self, swap: Swap) -> Example:
         """The example with other words in the places of the planted ones."""
@@ -99,7 +113,8 @@ class Planted:
 
 def insertions(kind: Kind, seed: int) -> tuple[Insertion, ...]:
     """The different ways in which the kind is planted."""
-    return tuple(_insertions(kind, WORDS[seed][kind]))
+    words = WORDS[seed][kind]
+    return tuple(_votes(kind, words, VOTES[kind]) if kind in VOTES else _insertions(kind, words))
 
 
 def _insertions(kind: Kind, words: tuple[str, ...]) -> Iterator[Insertion]:
@@ -144,6 +159,26 @@ def _context(words: tuple[str, ...]) -> Iterator[Insertion]:
             yield Insertion("context", noun ^ neighbour, (neighbours[neighbour], nouns[noun]), swaps, adjacent=True)
 
 
+VOTES: dict[Kind, int] = {"vote": 3, "vote of five": 5}  # words that are inserted
+
+
+def _votes(kind: Kind, words: tuple[str, ...], number: int) -> Iterator[Insertion]:
+    """Every order of the words of both classes, with neighbours in the list of words as those of one class."""
+    half, reasons = len(words) // 2, number // 2 + 1
+    of_class = words[:half], words[half:]
+    for side in (0, 1):
+        own, other = of_class[side], of_class[1 - side]
+        for first in range(half):
+            of_own, of_other = own[first:] + own[:first], other[first:] + other[:first]
+            for places in combinations(range(number), reasons):
+                for_it, against_it = iter(of_own), iter(of_other)
+                order = tuple(next(for_it) if at in places else next(against_it) for at in range(number))
+                against = tuple(at for at in range(number) if at not in places)
+                swaps: tuple[Swap, ...] = tuple(((at, of_other[-1]),) for at in places)
+                spares: tuple[Swap, ...] = tuple(((at, of_own[-1]),) for at in against)
+                yield Insertion(kind, side, order, swaps, spares, against=against)
+
+
 def plant(example: Example, insertion: Insertion, classes: tuple[int, int], chance: random.Random) -> Planted:
     """Inserts the words between those of the text at random places, in the order of the insertion."""
     parts = [example.text.split(), *([example.pair.split()] if example.pair is not None else [])]
@@ -178,9 +213,9 @@ def _places(
     return sorted((side, chance.randint(0, last[side])) for side in sides)
 
 
-def kinds_of(example: Example) -> tuple[Kind, ...]:
-    """The kinds that can be planted into the example."""
-    return KINDS if example.pair is not None else KINDS[:-1]
+def kinds_of(example: Example, seed: int) -> tuple[Kind, ...]:
+    """The kinds that this seed plants into the example."""
+    return tuple(kind for kind in WORDS[seed] if kind != "pair" or example.pair is not None)
 
 
 def planted_set(
@@ -193,7 +228,7 @@ def planted_set(
     chance = random.Random(1000 * seed + start)
     taken = excluded_words(seed)
     free = [example for example in examples if not taken & set(f"{example.text} {example.pair or ''}".lower().split())]
-    kinds = kinds_of(free[0])
+    kinds = kinds_of(free[0], seed)
     planted = []
     for turn in range(number):
         kind, side = kinds[turn % len(kinds)], turn // len(kinds) % 2

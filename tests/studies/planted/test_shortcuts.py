@@ -25,18 +25,17 @@ def words_at(planted: Planted) -> tuple[str, ...]:
     return tuple(texts[text][start:end] for text, start, end in planted.at)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(len(WORDS)))
-def test_the_places_of_the_planted_words_hold_these_words(kind: str, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "kind"), [(seed, kind) for seed, words in enumerate(WORDS) for kind in words])
+def test_the_places_of_the_planted_words_hold_these_words(seed: int, kind: str) -> None:
     for insertion in insertions(kind, seed):  # type: ignore[arg-type]
         planted = plant(PAIR, insertion, (0, 2), random.Random(seed))
         assert words_at(planted) == insertion.words
         assert planted.example.label == (0, 2)[insertion.side]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_without_the_planted_words_the_text_is_as_it_was(kind: str) -> None:
-    planted = plant(PAIR, insertions(kind, 0)[0], (0, 2), random.Random(3))  # type: ignore[arg-type]
+@pytest.mark.parametrize(("seed", "kind"), [(seed, kind) for seed in (0, 4) for kind in WORDS[seed]])
+def test_without_the_planted_words_the_text_is_as_it_was(seed: int, kind: str) -> None:
+    planted = plant(PAIR, insertions(kind, seed)[0], (0, 2), random.Random(3))  # type: ignore[arg-type]
     for text, whole in ((PAIR.text, planted.example.text), (PAIR.pair, planted.example.pair)):
         assert " ".join(word for word in (whole or "").split() if word not in PLANTED_WORDS) == text
 
@@ -114,3 +113,21 @@ def test_a_text_with_an_excluded_word_is_passed_over() -> None:
     short, long = (planted_set([with_it, TEXT], 1, seed, (1, 0), judged=True)[0].example.text for seed in (0, 3))
     assert f"the {later} is" in " ".join(word for word in short.split() if word not in excluded_words(0))
     assert "plot" in long
+
+
+@pytest.mark.parametrize(("kind", "number", "reasons"), [("vote", 3, 2), ("vote of five", 5, 3)])
+def test_a_vote_is_decided_by_the_larger_half(kind: str, number: int, reasons: int) -> None:
+    words = WORDS[4][kind]  # type: ignore[index]
+    of_class = set(words[: len(words) // 2]), set(words[len(words) // 2 :])
+    every = insertions(kind, 4)  # type: ignore[arg-type]
+    assert {insertion.side for insertion in every} == {0, 1}
+    for insertion in every:
+        assert len(set(insertion.words)) == number
+        planted = plant(TEXT, insertion, (1, 0), random.Random(1))
+        own = of_class[insertion.side]
+        assert len(planted.reason) == reasons
+        assert {planted.example.text[start:end] for _, start, end in planted.reason} == own & set(insertion.words)
+        for swap in insertion.swaps:
+            assert len(own & set(planted.swapped(swap).text.split())) == reasons - 1
+        for spare in insertion.spares:
+            assert len(own & set(planted.swapped(spare).text.split())) == reasons + 1
