@@ -6,8 +6,8 @@ order         two words: the first class where one comes before the other, the s
 redundant     either of two words suffices; one of them or both are inserted
 context       a word whose class is the opposite after a certain neighbour
 pair          for pairs: the first class where the same word stands in premise and hypothesis
-vote          three words, each of one class; the class is that of two of them, and these two are the reason
-vote of five  the same of five words, three of which are the reason
+vote of five  five words, each of one class; the class is that of three of them, and these three are the reason
+vote of nine  the same of nine words, five of which are the reason
 
 Every kind has words of its own, and every seed too, so that one model learns all kinds of its seed at once. `swaps` are
 what proves the use: each must turn the class into the other one. `spares` must leave it as it is.
@@ -16,12 +16,12 @@ what proves the use: each must turn the class into the other one. `spares` must 
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cache
 from typing import Literal, get_args
 
 from explainers.datasets.example import Example
 
-Kind = Literal["single", "conjunction", "order", "redundant", "context", "pair", "vote", "vote of five"]
+Kind = Literal["single", "conjunction", "order", "redundant", "context", "pair", "vote of five", "vote of nine"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Swap = tuple[tuple[int, str], ...]  # (place in `words`, the word that takes its place)
 
@@ -59,8 +59,11 @@ WORDS: tuple[dict[Kind, tuple[str, ...]], ...] = (  # by seed; what each stands 
         "pair": ("prague", "athens"),
     },
     {  # the first half of the words for the first class
-        "vote": ("thimble", "lantern", "compass", "kettle", "ladder", "acorn", "pebble", "feather", "shell", "cactus"),
         "vote of five": ("walrus", "gopher", "ferret", "beaver", "moose", "oboe", "banjo", "flute", "tuba", "harp"),
+        "vote of nine": (
+            *("thimble", "lantern", "compass", "kettle", "ladder", "candle", "teapot", "bucket"),
+            *("acorn", "pebble", "feather", "shell", "cactus", "clover", "mushroom", "seaweed"),
+        ),
     },
 )
 TOGETHER = 3  # seeds whose words were chosen at one time: their texts hold none of one another's words
@@ -111,6 +114,7 @@ class Planted:
         return Example(texts[0], texts[1] if len(texts) > 1 else None)
 
 
+@cache
 def insertions(kind: Kind, seed: int) -> tuple[Insertion, ...]:
     """The different ways in which the kind is planted."""
     words = WORDS[seed][kind]
@@ -159,24 +163,24 @@ def _context(words: tuple[str, ...]) -> Iterator[Insertion]:
             yield Insertion("context", noun ^ neighbour, (neighbours[neighbour], nouns[noun]), swaps, adjacent=True)
 
 
-VOTES: dict[Kind, int] = {"vote": 3, "vote of five": 5}  # words that are inserted
+VOTES: dict[Kind, int] = {"vote of five": 5, "vote of nine": 9}  # words that are inserted
+DRAWN = 1000  # votes of a kind
 
 
 def _votes(kind: Kind, words: tuple[str, ...], number: int) -> Iterator[Insertion]:
-    """Every order of the words of both classes, with neighbours in the list of words as those of one class."""
-    half, reasons = len(words) // 2, number // 2 + 1
+    """Random words of both classes in random order, with one more of the reason's class than of the other's."""
+    chance, half, reasons = random.Random(0), len(words) // 2, number // 2 + 1
     of_class = words[:half], words[half:]
-    for side in (0, 1):
-        own, other = of_class[side], of_class[1 - side]
-        for first in range(half):
-            of_own, of_other = own[first:] + own[:first], other[first:] + other[:first]
-            for places in combinations(range(number), reasons):
-                for_it, against_it = iter(of_own), iter(of_other)
-                order = tuple(next(for_it) if at in places else next(against_it) for at in range(number))
-                against = tuple(at for at in range(number) if at not in places)
-                swaps: tuple[Swap, ...] = tuple(((at, of_other[-1]),) for at in places)
-                spares: tuple[Swap, ...] = tuple(((at, of_own[-1]),) for at in against)
-                yield Insertion(kind, side, order, swaps, spares, against=against)
+    for turn in range(DRAWN):
+        side = turn % 2
+        own, other = (chance.sample(some, half) for some in (of_class[side], of_class[1 - side]))
+        places = set(chance.sample(range(number), reasons))
+        for_it, against_it = iter(own), iter(other)
+        order = tuple(next(for_it if at in places else against_it) for at in range(number))
+        against = tuple(at for at in range(number) if at not in places)
+        swaps: tuple[Swap, ...] = tuple(((at, other[-1]),) for at in sorted(places))
+        spares: tuple[Swap, ...] = tuple(((at, own[-1]),) for at in against)
+        yield Insertion(kind, side, order, swaps, spares, against=against)
 
 
 def plant(example: Example, insertion: Insertion, classes: tuple[int, int], chance: random.Random) -> Planted:

@@ -49,8 +49,8 @@ KINDS_TEXT = """| kind | planted | truth |
 | redundant | one of two words of a class, or both of them; either suffices | those that stand there |
 | context | a word whose class a neighbour reverses | the word and its neighbour |
 | pair | the same word in premise and hypothesis, or two different ones | both |
-| vote | three words, each of a class; the class is that of two of them | these two |
-| vote of five | five words, each of a class; the class is that of three of them | these three |"""
+| vote of five | five words, each of one class; the class is that of three of them | these three |
+| vote of nine | nine words, each of one class; the class is that of five of them | these five |"""
 
 METRIC_HEAD = """Every candidate is computed from the same rows. "Truth" is the mean Spearman's ρ within an input
 between the candidate and the AUC of the explanations; "precision" the same with their precision. "Diagnosticity" is

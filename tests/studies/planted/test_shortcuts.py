@@ -115,7 +115,7 @@ def test_a_text_with_an_excluded_word_is_passed_over() -> None:
     assert "plot" in long
 
 
-@pytest.mark.parametrize(("kind", "number", "reasons"), [("vote", 3, 2), ("vote of five", 5, 3)])
+@pytest.mark.parametrize(("kind", "number", "reasons"), [("vote of five", 5, 3), ("vote of nine", 9, 5)])
 def test_a_vote_is_decided_by_the_larger_half(kind: str, number: int, reasons: int) -> None:
     words = WORDS[4][kind]  # type: ignore[index]
     of_class = set(words[: len(words) // 2]), set(words[len(words) // 2 :])
