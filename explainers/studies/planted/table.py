@@ -24,7 +24,7 @@ COMMAND = "python -m explainers study planted-table"
 MEASURED_BY = """python -m explainers study planted-measure --data DIR
 python -m explainers study planted-measure --data DIR --models sst2 --seeds 2 --fitted 1 --scenes 0
 python -m explainers study planted-measure --data DIR --seeds 3 --fitted 1 --inputs 100 --scenes 0
-python -m explainers study planted-measure --data DIR --seeds 4 --fitted 1 --inputs 100 --scenes 0"""
+python -m explainers study planted-measure --data DIR --models sst2 --seeds 4 --fitted 1 --inputs 80 --scenes 0"""
 RIVALS = ("kernel_shap", "lime", "occlusion")
 WEIGHTINGS = ("consensus without gradient × input and attention", "consensus, families alike")
 
@@ -34,12 +34,12 @@ SUSPICION = (
 )
 
 HEAD = """Words were planted into real texts, and copies of the embedded models were trained until these words alone
-decide the class (Bastings et al., 2022): into short texts (seeds 0 to 2), longer ones (seed 3), and both (seed 4). An
-input counts only where that was verified by swapping words: with its counterpart in the place of a planted word the
-model predicts the other class, and with any other word replaced it does not. Nothing is erased for that. Texts are held
-out from the training of the models; the methods run as Compare runs them (operator `mask`, sampling until settled).
-Brackets are 95 % bootstrap intervals over inputs, paired where two rules are compared; they say nothing about other
-trainings, of which there are {trainings}."""
+decide the class (Bastings et al., 2022): into short texts (seeds 0 to 2), longer ones (seed 3), and votes into both
+(seed 4). An input counts only where that was verified by swapping words: with its counterpart in the place of a planted
+word the model predicts the other class, and with any other word replaced it does not. Nothing is erased for that. Texts
+are held out from the training of the models; the methods run as Compare runs them (operator `mask`, sampling until
+settled). Brackets are 95 % bootstrap intervals over inputs, paired where two rules are compared; they say nothing about
+other trainings, of which there are {trainings}."""
 
 KINDS_TEXT = """| kind | planted | truth |
 |---|---|---|
