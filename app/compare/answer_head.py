@@ -15,6 +15,7 @@ from app.compare.state import NO_OTHER, PREDICTED, compare_state
 from explainers.evaluation.names import RANDOM
 from explainers.models.inputs.encoding import Erasure
 from explainers.report import answer as answer_report
+from explainers.report.confidence import confidence_sentence
 from explainers.report.wording import decimals, escaped, holding_clauses, name_of_units, one_line, plural, target_name
 from explainers.results.answer import Answer, ErasureEffect, Units
 from explainers.results.comparison import Comparison
@@ -278,7 +279,7 @@ def _below(shown: Run, answer: Answer) -> str:
         answer_report.size_sentence(answer, comparison),
         "" if answer.refusal else answer_report.method_sentence(answer, comparison, brief=True),
         answer_report.chance_sentence(answer),
-        answer_report.confidence_sentence(answer),
+        confidence_sentence(answer),
     )
     rest = (
         answer_report.scope_line(comparison),

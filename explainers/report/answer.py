@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from explainers.methods.registry import method_spec
 from explainers.metrics.chance import FEWEST_UNITS
 from explainers.report import wording
-from explainers.results.answer import AGREE_LESS, CONSENSUS, DECIDING, ORDER_OF_TESTS, Answer, ErasureEffect, Units
+from explainers.report.confidence import confidence_sentence
+from explainers.results.answer import CONSENSUS, DECIDING, ORDER_OF_TESTS, Answer, ErasureEffect, Units
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -178,17 +179,6 @@ def size_sentence(answer: Answer, comparison: "Comparison") -> str:
         return ""
     unit = wording.name_of_units(comparison.decision)
     return SMALL_ONE.format(unit) if len(answer.words) == 1 else SMALL.format(wording.plural(unit))
-
-
-def confidence_sentence(answer: Answer) -> str:
-    """Return how often the joint order was right where the reason was known; empty where nothing is known of it."""
-    given = answer.confidence
-    if answer.status != "supported" or given is None:
-        return answer.no_confidence if answer.status == "supported" and answer.no_confidence == AGREE_LESS else ""
-    share, low, high = (wording.decimals(100 * share, 0) for share in (given.share, given.low, given.high))
-    alike = f"On {given.inputs} inputs of about this length with"
-    where = "Where methods agreed this much on" if given.by_agreement else alike
-    return f"{where} models whose reason was planted, the joint order found exactly that in {share} % [{low}, {high}]."
 
 
 def operators_line(answer: Answer, comparison: "Comparison") -> str:

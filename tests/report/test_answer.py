@@ -18,7 +18,6 @@ from explainers.report.answer import (
     answer_sentences,
     chance_sentence,
     compared_sentence,
-    confidence_sentence,
     effect_line,
     group_lines,
     group_title,
@@ -30,6 +29,7 @@ from explainers.report.answer import (
     quoted,
     size_sentence,
 )
+from explainers.report.confidence import confidence_sentence
 from explainers.results.answer import AGREE_LESS, Answer, Confidence, ErasureEffect
 from explainers.results.decision import Settings
 
@@ -190,10 +190,10 @@ def test_the_joint_order_is_compared_with_random_ones() -> None:
 def test_confidence_is_told_only_where_it_was_measured() -> None:
     assert confidence_sentence(SUPPORTED) == ""
     given = Answer("supported", confidence=Confidence(0.93, 0.88, 0.96, by_agreement=True))
-    planted = "models whose reason was planted, the joint order found exactly that in 93 % [88, 96]."
-    assert confidence_sentence(given) == f"Where methods agreed this much on {planted}"
+    known = "On other models, trained to decide by known words, the joint order found exactly these words"
+    assert confidence_sentence(given) == f"{known} in 93 % [88, 96] of inputs where methods agreed this much."
     alone = Answer("supported", confidence=Confidence(0.93, 0.88, 0.96, inputs=114))
-    assert confidence_sentence(alone) == f"On 114 inputs of about this length with {planted}"
+    assert confidence_sentence(alone) == f"{known} in 93 % [88, 96] of 114 inputs of about this length."
     assert confidence_sentence(Answer("supported", no_confidence="Not measured here.")) == ""
     assert confidence_sentence(Answer("supported", no_confidence=AGREE_LESS)) == AGREE_LESS
     assert confidence_sentence(Answer("open", no_confidence=AGREE_LESS)) == ""
