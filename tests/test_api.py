@@ -289,6 +289,7 @@ def test_a_list_is_a_table_in_a_notebook(model: FrozenModel, monkeypatch: pytest
     assert f"<td>0</td><td>the dull</td><td>negative</td><td>{comparisons[0].probabilities[0]:.2f}</td>" in page
     assert "the &lt;b&gt;great&lt;/b&gt;" in page
     assert "<th>failed</th>" not in page
+    assert "The input has 2 words; the test against random orders needs at least" in page
     monkeypatch.setattr(report_comparisons, "MOST", 1)
     page = comparisons._repr_html_()  # type: ignore[attr-defined]
     assert page.count("<tr>") == 1 + 1

@@ -13,11 +13,10 @@ from app import plain_text
 from app.components import uploaded_file
 from app.evaluate.state import EXAMPLES, FILE, SOURCES, evaluate_state
 from app.model_info import ModelInfo
-from app.train.column_box import column_boxes, warn_of_lost_text, warn_of_unread_pair
+from app.train.column_box import column_boxes, columns_of, warn_of_lost_text, warn_of_unread_pair
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets import cells, labelled_rows
-from explainers.datasets.column_names import longest_column
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.line_files import is_text_file
@@ -90,7 +89,7 @@ def _from_file(info: ModelInfo) -> SubmittedData:
     if archives.is_archive(file.name):
         return _from_eraser(content, file.name, info)
     try:
-        present = _columns(content, file.name)
+        present, longest = columns_of(content, file.name)
         if not present:
             raise DataUnavailable(
                 f"No row of {file.name} can be read. Is it cut off, or not the table that its name says?"
@@ -103,7 +102,7 @@ def _from_file(info: ModelInfo) -> SubmittedData:
         return SubmittedData(problem=str(error), name=file.name)
     if is_text_file(file.name):
         return _parsed(file.name, content, labelled_rows.Columns(), info)
-    columns = _column_boxes(present, info, _longest(content, file.name))
+    columns = _column_boxes(present, longest, info)
     warn_of_lost_text(columns.text, file.name)
     warn_of_unread_pair(columns.text, present, info)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
@@ -123,7 +122,7 @@ def _from_images(info: ModelInfo) -> SubmittedData:
     content = file.getvalue()
     try:
         zipped = _zipped(content, file.name)
-        columns = _column_boxes(_columns(zipped.content, zipped.name), info, _longest(zipped.content, zipped.name))
+        columns = _column_boxes(*columns_of(zipped.content, zipped.name), info)
         warn_of_lost_text(columns.text, zipped.name)
         classes = _class_boxes(zipped.content, zipped.name, columns, info)
         columns = replace(columns, classes=classes)
@@ -154,7 +153,7 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
     return SubmittedData(name, content, columns, read.rows, format=set_spec.ERASER, split=part.split)
 
 
-def _column_boxes(present: tuple[str, ...], info: ModelInfo, longest: str) -> labelled_rows.Columns:
+def _column_boxes(present: tuple[str, ...], longest: str, info: ModelInfo) -> labelled_rows.Columns:
     chosen = column_boxes(
         evaluate_state(), "", present, info, longest=longest, rationale=not info.multimodal, about_ids=ABOUT_IDS
     )
@@ -274,16 +273,6 @@ def _eraser_rows(
     input_names: tuple[str, ...],
 ) -> labelled_rows.ReadRows:
     return _part(content, name, split).rows(labels, input_names, classes)
-
-
-@lru_cache(maxsize=4)
-def _columns(content: bytes, name: str) -> tuple[str, ...]:
-    return labelled_rows.column_names(content, name)
-
-
-@lru_cache(maxsize=4)
-def _longest(content: bytes, name: str) -> str:
-    return longest_column(content, name)
 
 
 @lru_cache(maxsize=4)

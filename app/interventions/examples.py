@@ -10,9 +10,9 @@ from app.components import uploaded_file
 from app.interventions import computations, inputs
 from app.interventions.inputs import OwnImages, PlainInput, PlainInputs
 from app.interventions.state import LAST, SETS, interventions_state
-from app.train.column_box import column_box
+from app.train.column_box import column_box, columns_of
 from explainers.datasets import labelled_rows, tables
-from explainers.datasets.column_names import guessed, guessed_pair, longest_column
+from explainers.datasets.column_names import guessed, guessed_pair
 from explainers.datasets.example import Example
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.user_texts import FEWEST_PAIRS, MOST_PAIRS, listed, read_pairs, shipped_pairs
@@ -86,7 +86,7 @@ def _uploaded() -> PlainInputs:
 def _pair_columns(content: bytes, name: str) -> tuple[str, ...]:
     """Draw the choice of both columns; return them, or none where the file is no table that has two. Raises
     `DataUnavailable` if its columns cannot be read."""
-    present, longest = _columns(content, name)
+    present, longest = columns_of(content, name) if tables.is_table(name) and content.strip() else ((), "")
     if len(present) < 2:
         return ()
     first, second = guessed_pair(present, longest)
@@ -103,15 +103,6 @@ def _two_boxes(present: tuple[str, ...], first: tuple[str, str], second: tuple[s
     with right:
         other = column_box(state, "second_column", second[0], present, second[1], optional=False)
     return one, other
-
-
-@lru_cache(maxsize=2)
-def _columns(content: bytes, name: str) -> tuple[tuple[str, ...], str]:
-    """Return the columns that have names, each once, and the one with the longest cells; none of what is no table."""
-    if not tables.is_table(name) or not content.strip():
-        return (), ""
-    names = labelled_rows.column_names(content, name)
-    return tuple(dict.fromkeys(filter(str.strip, names))), longest_column(content, name)
 
 
 @lru_cache(maxsize=2)
@@ -151,7 +142,7 @@ def _images() -> PlainInputs:
 def _image_columns(zipped: ZippedTable) -> tuple[str, str]:
     """Draw the choice of the columns of texts and images; return them. Raises `DataUnavailable` if the table's columns
     cannot be read."""
-    present, longest = _columns(zipped.content, zipped.name)
+    present, longest = columns_of(zipped.content, zipped.name)
     if len(present) < 2:
         return ("text", "image")
     image = guessed("image", present)

@@ -40,7 +40,7 @@ class OwnImages(NamedTuple):
     rows: PlainInputs
     problems: tuple[str, ...]
     left_out: int
-    columns: tuple[str, str] = ("text", "image")
+    columns: tuple[str, str]
 
 
 @lru_cache(maxsize=256)

@@ -1,6 +1,7 @@
 """The choice of the columns of a person's table, as Evaluate, Train and Annotate draw it."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
@@ -9,7 +10,8 @@ import streamlit as st
 from app import plain_text
 from app.model_info import ModelInfo
 from app.session import PageState
-from explainers.datasets.column_names import guessed, guessed_pair, usual_pair
+from explainers.datasets import labelled_rows
+from explainers.datasets.column_names import guessed, guessed_pair, longest_column, usual_pair
 from explainers.datasets.tables import DELIMITERS
 from explainers.report.wording import one_line
 
@@ -19,6 +21,14 @@ PAIR_UNREAD = "This table has pairs, and the model reads one text: “{}” is r
 LOST = (
     "The first line names the columns, so “{}” is not read. If it is one of your texts, add a line with names above it."
 )
+
+
+@lru_cache(maxsize=8)
+def columns_of(content: bytes, name: str) -> tuple[tuple[str, ...], str]:
+    """Return the columns of a table that have names, each once, and the one with the longest cells. Raises
+    `DataUnavailable` if it is no table."""
+    names = labelled_rows.column_names(content, name)
+    return tuple(dict.fromkeys(filter(str.strip, names))), longest_column(content, name)
 
 
 def column_box(

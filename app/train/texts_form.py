@@ -8,10 +8,10 @@ import streamlit as st
 
 from app import model_info, plain_text
 from app.components import uploaded, uploaded_file
-from app.train.column_box import column_box
+from app.train.column_box import column_box, columns_of
 from app.train.state import train_state
-from explainers.datasets import labelled_rows, tables, user_texts
-from explainers.datasets.column_names import guessed, guessed_pair, longest_column
+from explainers.datasets import tables, user_texts
+from explainers.datasets.column_names import guessed, guessed_pair
 from explainers.datasets.example import Example, InputImage
 from explainers.datasets.images.sets import image_rows
 from explainers.errors import DataUnavailable
@@ -111,7 +111,7 @@ def _from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> Submi
     columns: user_texts.Columns = ()
     if tables.is_table(name) and content.strip():
         try:
-            present, longest = labelled_rows.column_names(content, name), longest_column(content, name)
+            present, longest = columns_of(content, name)
             columns = _column_boxes(present, longest, input_names)
         except DataUnavailable as error:
             return SubmittedTexts(problem=str(error), typed=True)

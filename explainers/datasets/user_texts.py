@@ -170,8 +170,7 @@ def read_pairs(content: bytes, name: str, columns: Columns = ()) -> tuple[Exampl
         rows = parse_table(content, name, columns=columns)
     except NoTextColumn as error:
         raise DataUnavailable(
-            f"{name} has no two columns that are called as the texts of pairs. Name them premise and hypothesis, or "
-            "text and text_pair."
+            f"A pair needs two columns, such as premise and hypothesis, and {name} does not have them."
         ) from error
     whole = [row for row in rows if row.text and row.pair]
     incomplete = [number for number, row in enumerate(rows, 1) if bool(row.text) != bool(row.pair)]
@@ -182,6 +181,8 @@ def read_pairs(content: bytes, name: str, columns: Columns = ()) -> tuple[Exampl
             "Give two columns, such as premise and hypothesis, and fill both."
         )
     pairs = tuple(dict.fromkeys(whole))
+    if not pairs:
+        raise DataUnavailable(f"{name} has no pairs below the names of its columns.")
     if not FEWEST_PAIRS <= len(pairs) <= MOST_PAIRS:
         raise DataUnavailable(f"A set has {FEWEST_PAIRS} to {MOST_PAIRS} different pairs; these are {len(pairs):,}.")
     return check_length(pairs)

@@ -296,14 +296,14 @@ def _sentence(best: str, level: Sequence[str], others: int, passes: Mapping[str,
             f"{name}: ahead of every other method {over}." if others else f"{name}: better than random orders {over}."
         )
     if len(level) == others:
-        return f"Undecided: no method is ahead of all others {over}; {name_of(cheapest)} costs the least."
+        return f"Undecided: no method is ahead of all others {over}; {name_of(cheapest)} takes the fewest passes."
     if passes[cheapest] < CHEAPER * passes[best]:
         share = round(100 * passes[cheapest] / passes[best])
         rest = _are_level([method for method in level if method != cheapest])
         also = f" {rest} with it too." if rest else ""
-        return f"{name} has the most evidence; {name_of(cheapest)} is level with it at {share} % of its cost.{also}"
-    costs = "costs" if len(level) == 1 else "cost"
-    return f"{name} has the most evidence; {_are_level(level)} with it and {costs} no less."
+        return f"{name} has the most evidence; {name_of(cheapest)} is level with it at {share} % of its passes.{also}"
+    takes = "takes" if len(level) == 1 else "take"
+    return f"{name} has the most evidence; {_are_level(level)} with it and {takes} no fewer passes."
 
 
 def _are_level(methods: Sequence[str]) -> str:

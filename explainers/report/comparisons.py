@@ -35,8 +35,11 @@ def _predicted(row: Numbered) -> str:
 
 
 def _answer(row: Numbered) -> str:
-    comparison = row[1]
-    return heading(comparison.answer, comparison) if comparison.answer else ""
+    answer = row[1].answer
+    if answer is None:
+        return ""
+    said = heading(answer, row[1])
+    return f"{said}: {answer.refusal}" if answer.refusal else said
 
 
 def _failures(row: Numbered) -> str | None:

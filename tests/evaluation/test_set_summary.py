@@ -107,12 +107,12 @@ def test_a_failed_method_is_counted_and_has_no_numbers() -> None:
     [
         (
             {"lime": (0.4, 0.2, 50), "occlusion": (0.2, 0.4, 5), "gradient_x_input": (0.0, 0.1, 1)},
-            "LIME has the most evidence; Occlusion is level with it at 10 % of its cost.",
+            "LIME has the most evidence; Occlusion is level with it at 10 % of its passes.",
             ("occlusion",),
         ),
         (
             {"lime": (0.4, 0.2, 5), "occlusion": (0.2, 0.4, 50), "gradient_x_input": (0.0, 0.1, 1)},
-            "LIME has the most evidence; Occlusion is level with it and costs no less.",
+            "LIME has the most evidence; Occlusion is level with it and takes no fewer passes.",
             ("occlusion",),
         ),
         (
@@ -122,7 +122,7 @@ def test_a_failed_method_is_counted_and_has_no_numbers() -> None:
         ),
         (
             {"lime": (0.4, 0.2, 50), "occlusion": (0.2, 0.4, 5)},
-            "Undecided: no method is ahead of all others over these 12 inputs; Occlusion costs the least.",
+            "Undecided: no method is ahead of all others over these 12 inputs; Occlusion takes the fewest passes.",
             ("occlusion",),
         ),
     ],

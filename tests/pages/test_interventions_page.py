@@ -255,7 +255,7 @@ def test_a_bad_table_is_a_sentence(page: Interventions) -> None:
     page.choose("set", examples.OWN)
     page.at.get_by_key("pairs file").upload("mine.csv", b"note\n1\n", "text/csv")
     page.run()
-    assert page.errors[0].startswith("mine.csv has no two columns that are called as the texts of pairs.")
+    assert page.errors == ["A pair needs two columns, such as premise and hypothesis, and mine.csv does not have them."]
     assert not page.bars
 
 
