@@ -33,12 +33,13 @@ from explainers.attribution.given import GUESS
 from explainers.comparison.duel import Pair
 from explainers.methods.registry import method_spec
 from explainers.report.wording import counted
-from explainers.results.answer import CONSENSUS
+from explainers.results.answer import CONSENSUS, Answer
 from explainers.results.decision import Settings
 from explainers.results.events import Duel
 
 ERASE = "Press a word to erase it in every row, and again to restore it."
 OF_STEP = "From {} of this step. Compare uses more methods, so its answer may differ."
+OF_ALL = "From {}, also those that this step does not show."
 PERSON = "Person {}"
 PALE = "#b08a63"  # the curves of single people
 KEPT = 3  # runs of a session: the step's own, with an order, and the one before
@@ -81,9 +82,14 @@ def _prediction(shown: Shown) -> None:
 
 def _answer(shown: Shown) -> None:
     answer_head.show(shown.run, actions=False)
-    compared = answer_of(shown.run).compared
-    if compared:
-        plain_text.caption(OF_STEP.format(counted(compared, "method")))
+    if whose := whose_answer(answer_of(shown.run), shown.state):
+        plain_text.caption(whose)
+
+
+def whose_answer(answer: Answer, state: LiveExample) -> str:
+    """Return from which methods the answer is; empty before it compares any."""
+    whose = OF_STEP if set(answer.members) <= set(state.methods) else OF_ALL
+    return whose.format(counted(answer.compared, "method")) if answer.compared else ""
 
 
 def _sheet(shown: Shown) -> None:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from app.compare.stored_results import stored_answer
-from app.reading.live import address
+from app.reading.live import address, whose_answer
 from app.reading.observed import expectation_sentence, figure_sentences
 from app.reading.story import Expectation, LiveExample, request_of, stories
 from app.reading.view import miniature, story_miniature
@@ -71,6 +71,18 @@ def test_what_the_answer_says_of_methods_is_said_of_those_of_the_step(comparison
     )
     assert "CIMI" not in text
     assert "Occlusion" not in text
+
+
+def test_an_answer_of_methods_beyond_the_step_is_not_called_that_of_the_step(comparison: Comparison) -> None:
+    answer = answered(comparison, finished=True).answer
+    assert answer is not None
+    assert answer.compared > len(STATE.methods)
+    assert whose_answer(answer, STATE) == f"From {answer.compared} methods, also those that this step does not show."
+    own = replace(answer, compared=2, members=STATE.methods[:2])
+    assert whose_answer(own, STATE) == (
+        "From 2 methods of this step. Compare uses more methods, so its answer may differ."
+    )
+    assert whose_answer(replace(own, compared=0, members=()), STATE) == ""
 
 
 def test_the_address_asks_about_the_input_of_the_step() -> None:
