@@ -91,7 +91,9 @@ class Drawn(NamedTuple):
 def live(engine: Engine, run: Run, drawing: drawing_options.DrawingOptions) -> None:
     """Draws the run: prediction, answer and sheet again and again as long as it is on its way, plots less often."""
     state = compare_state()
-    drawn = Drawn(run.active, run.settled, tick(engine, run), time.monotonic(), state.narrow, state.controls.view)
+    drawn = Drawn(
+        _is_on_its_way(run), run.settled, tick(engine, run), time.monotonic(), state.narrow, state.controls.view
+    )
     st.fragment(run_every=drawn.tick)(_upper_half)(engine, run, drawing, drawn)
     pending = follow_ups.pending(displayed(run)) or two_models.pending()
     st.fragment(run_every=WAITING if pending else None)(_measurements)(engine, run, drawing, pending)
@@ -99,9 +101,16 @@ def live(engine: Engine, run: Run, drawing: drawing_options.DrawingOptions) -> N
 
 def tick(engine: Engine, run: Run) -> float | None:
     """Seconds between two looks at the run; None once it is over."""
-    if not run.active:
+    if not _is_on_its_way(run):
         return None
     return min(SLOWEST, max(QUICKEST if run.status == "running" else WAITING, PER_RUN * len(engine.queue)))
+
+
+def _is_on_its_way(run: Run) -> bool:
+    """Return whether what is shown may still change: a run that was stopped, which is shown because its successor's
+    input was refused, ends a moment later."""
+    shown = displayed(run)
+    return run.active or (shown is not None and shown.active)
 
 
 def displayed(run: Run) -> Run | None:
@@ -119,7 +128,7 @@ def _upper_half(engine: Engine, run: Run, drawing: drawing_options.DrawingOption
     if state.run is not run or run.abandoned or state.take_undone():
         st.rerun(scope="app")
     run.lease.renew()
-    active = run.active
+    active = _is_on_its_way(run)
     if run.whole is not None:
         state.drop_unknown_units(len(run.whole.encoding.units))
     visible = displayed(run)

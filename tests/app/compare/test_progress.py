@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from app.compare import views
 from app.compare.engine import LONG, STILL, Engine, ProgressWatch
 from app.compare.runs import Request, Run
+from app.compare.state import compare_state
 
 LATER = STILL + 1
 
@@ -99,3 +101,13 @@ def test_the_servers_status_counts_runs_that_hang(
     assert run.thread is not None
     run.thread.join(20)
     assert engine.snapshot()["hanging"] == 0
+
+
+@pytest.mark.usefixtures("page")
+def test_a_stopped_run_that_stands_for_a_refused_one_is_looked_at_until_it_ends(engine: Engine) -> None:
+    """The text was emptied while it ran."""
+    before, refused = run_of(), run_of("failed")
+    compare_state().last_good_run = before
+    assert views.tick(engine, refused) is not None
+    before.status = "stopped"
+    assert views.tick(engine, refused) is None
