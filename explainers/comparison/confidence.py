@@ -20,10 +20,14 @@ from typing import Any
 import numpy as np
 
 from explainers.installation import ASSETS
-from explainers.results.answer import AGREE_LESS, Confidence
+from explainers.results.answer import Confidence
 from explainers.results.attribution import top_count
 
-NOT_MEASURED = "Not measured for inputs of this kind or length, or for these methods (assets/docs/planted.md)."
+OTHER_INPUTS = "it was measured for texts and pairs of texts only"
+OTHER_METHODS = "it was not measured for this set of methods"
+OTHER_LENGTH = "it was not measured for {} of {} words"
+AGREE_LESS = "the methods agree less about the first words than they did on models with a known reason"
+AGREE_MORE = "the methods agree more about the first words than they did on models with a known reason"
 CONFIDENCE = ASSETS / "confidence.json"
 REGRESSION, BASE_RATE = "regression", "base rate"
 PREDICTORS = ("intercept", "agreement", "units", "pair", "learned")
@@ -46,15 +50,19 @@ def confidence(
     agreement: float, units: int, *, texts: int, methods: Collection[str], image: bool = False
 ) -> Confidence | str:
     """Return that of the consensus of `methods`, which agree by `agreement`, 0…1, on so many texts and units; or, as a
-    sentence, why there is none: for images, for other sets of methods, and where agreement or units lie outside the
+    clause, why there is none: for images, for other sets of methods, and where agreement or units lie outside the
     range that was measured for inputs about as long."""
     form, kind = _form(methods), "image" if image else {1: "text", 2: "pair"}.get(texts, "")
+    if not kind or kind == "image":
+        return OTHER_INPUTS
     by_band = measured()["cells"].get(f"{kind}, {form}")
-    cell = by_band[band_of(units, measured()["bands of units"])] if by_band else None
+    if not by_band:
+        return OTHER_METHODS
+    cell = by_band[band_of(units, measured()["bands of units"])]
     if cell is None or not _within(cell["units"], units):
-        return NOT_MEASURED
+        return OTHER_LENGTH.format(f"{kind}s", units)
     if not _within(cell["agreement"], agreement):
-        return AGREE_LESS if agreement < cell["agreement"][0] else NOT_MEASURED
+        return AGREE_LESS if agreement < cell["agreement"][0] else AGREE_MORE
     if measured()["rule"] == BASE_RATE:
         return Confidence(*cell["right"])
     x = np.array([1.0, agreement, units, float(texts == 2), float(form == "learned")])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAMED = 4  # words or methods at most in a list; the others are counted
 NUMBERS = {1: "a", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 ONE_OF_THEM, ALL_OF_THEM = ("agrees", "agree"), ("names all of them", "name all of them")
-CHANCE = "No order here is better than random"
+CHANCE = "No order here is shown to be better than random"
 UNDECIDED, NOT_DONE = "Not decided yet", "not all methods are done"
 UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"

@@ -14,10 +14,6 @@ ORDER_OF_TESTS = "first those that sample, such as LIME and KernelSHAP, then the
 LEVEL = 0.05
 DECIDING = round(1 / LEVEL) - 1  # random orders: the fewest that an order can beat at this level
 LEAST = 0.05  # of probability: what moves it less is no effect
-AGREE_LESS = (
-    "About the first words the methods agree less here than in the tests on models with a known reason, so it is not "
-    "known how often such an answer is right."
-)
 SAME = 1e-7  # differences in T that are rounding
 
 

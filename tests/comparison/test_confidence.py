@@ -11,8 +11,16 @@ import pytest
 
 from explainers.comparison import confidence as module
 from explainers.comparison.answer import UNLIKE_TRAINING, answer
-from explainers.comparison.confidence import NOT_MEASURED, confidence, measured
-from explainers.results.answer import AGREE_LESS, Confidence
+from explainers.comparison.confidence import (
+    AGREE_LESS,
+    AGREE_MORE,
+    OTHER_INPUTS,
+    OTHER_LENGTH,
+    OTHER_METHODS,
+    confidence,
+    measured,
+)
+from explainers.results.answer import Confidence
 from explainers.results.comparison import Comparison
 
 CONTENT = {
@@ -69,15 +77,15 @@ def test_the_interval_is_1_96_deviations_of_the_logit_wide() -> None:
     ("agreement", "units", "texts", "image", "why"),
     [
         (0.1, 10, 1, False, AGREE_LESS),
-        (0.95, 10, 1, False, NOT_MEASURED),
+        (0.95, 10, 1, False, AGREE_MORE),
         (0.05, 20, 1, False, AGREE_LESS),
-        (0.5, 29, 1, False, NOT_MEASURED),
-        (0.5, 20, 2, False, NOT_MEASURED),
-        (0.5, 4, 1, False, NOT_MEASURED),
-        (0.5, 41, 1, False, NOT_MEASURED),
-        (0.5, 9, 2, False, NOT_MEASURED),
-        (0.5, 10, 1, True, NOT_MEASURED),
-        (0.5, 10, 3, False, NOT_MEASURED),
+        (0.5, 29, 1, False, OTHER_LENGTH.format("texts", 29)),
+        (0.5, 20, 2, False, OTHER_LENGTH.format("pairs", 20)),
+        (0.5, 4, 1, False, OTHER_LENGTH.format("texts", 4)),
+        (0.5, 41, 1, False, OTHER_LENGTH.format("texts", 41)),
+        (0.5, 9, 2, False, OTHER_LENGTH.format("pairs", 9)),
+        (0.5, 10, 1, True, OTHER_INPUTS),
+        (0.5, 10, 3, False, OTHER_INPUTS),
     ],
 )
 def test_there_is_none_outside_the_measured_range(
@@ -97,12 +105,12 @@ def test_learned_methods_have_a_coefficient_and_a_range_of_their_own() -> None:
     assert isinstance(value, Confidence)
     assert value.share == pytest.approx(logistic(3.0))
     assert confidence(0.3, 10, texts=1, methods=ALL) == AGREE_LESS
-    assert confidence(0.5, 10, texts=2, methods=ALL) == NOT_MEASURED
+    assert confidence(0.5, 10, texts=2, methods=ALL) == OTHER_METHODS
 
 
 @pytest.mark.parametrize("methods", [(), ("lime",), ("aml",), ("aml", "lime"), (*ALL, "cimi")])
 def test_there_is_none_for_a_set_of_methods_that_was_not_measured(methods: tuple[str, ...]) -> None:
-    assert confidence(0.5, 10, texts=1, methods=methods) == NOT_MEASURED
+    assert confidence(0.5, 10, texts=1, methods=methods) == OTHER_METHODS
 
 
 def test_an_input_unlike_those_that_were_measured_has_none(compared: Callable[..., Comparison]) -> None:
@@ -125,11 +133,12 @@ def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(
     assert confidence(0.5, 10, texts=1, methods=PLAIN) == Confidence(0.9, 0.8, 0.95, 40)
     assert confidence(0.5, 10, texts=2, methods=PLAIN) == Confidence(0.85, 0.8, 0.9, 25)
     assert confidence(0.5, 10, texts=1, methods=ALL) == Confidence(1.0, 0.97, 1.0, 30)
-    assert confidence(0.95, 10, texts=1, methods=ALL) == NOT_MEASURED
+    assert confidence(0.95, 10, texts=1, methods=ALL) == AGREE_MORE
 
 
 @pytest.mark.parametrize(
-    ("units", "share"), [(15, Confidence(0.9, 0.8, 0.95, 40)), (16, Confidence(0.7, 0.6, 0.8, 50)), (31, NOT_MEASURED)]
+    ("units", "share"),
+    [(15, Confidence(0.9, 0.8, 0.95, 40)), (16, Confidence(0.7, 0.6, 0.8, 50)), (31, OTHER_LENGTH.format("texts", 31))],
 )
 def test_the_share_is_that_of_inputs_about_as_long(
     units: int, share: Confidence | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -30,7 +30,7 @@ from explainers.report.answer import (
     size_sentence,
 )
 from explainers.report.confidence import confidence_sentence
-from explainers.results.answer import AGREE_LESS, Answer, Confidence, ErasureEffect
+from explainers.results.answer import Answer, Confidence, ErasureEffect
 from explainers.results.decision import Settings
 
 WORDS = ("A", "charming", "and", "often", "affecting", "journey")
@@ -194,9 +194,14 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
     assert confidence_sentence(given) == f"{known} in 93 % [88, 96] of inputs where methods agreed this much."
     alone = Answer("supported", confidence=Confidence(0.93, 0.88, 0.96, inputs=114))
     assert confidence_sentence(alone) == f"{known} in 93 % [88, 96] of 114 inputs of about this length."
-    assert confidence_sentence(Answer("supported", no_confidence="Not measured here.")) == ""
-    assert confidence_sentence(Answer("supported", no_confidence=AGREE_LESS)) == AGREE_LESS
-    assert confidence_sentence(Answer("open", no_confidence=AGREE_LESS)) == ""
+
+
+def test_a_missing_confidence_is_told_with_its_reason_once_all_methods_are_there() -> None:
+    lacking = Answer("supported", no_confidence="it was not measured for texts of 60 words")
+    said = "How often such an answer is right is not known: it was not measured for texts of 60 words."
+    assert confidence_sentence(lacking) == said
+    assert confidence_sentence(replace(lacking, provisional=True)) == ""
+    assert confidence_sentence(replace(lacking, status="open")) == ""
 
 
 def test_the_verb_of_the_heading_is_explained() -> None:

@@ -79,6 +79,7 @@ def test_most_agree_and_one_is_better_than_the_other() -> None:
         "“wonderful” carries the decision for positive: p(positive) 0.97 → 0.11 without it; "
         "0.93 without a random word. 3 of 4 compared methods rank “wonderful” first. "
         "Their joint order beats all 19 random ones. "
+        "How often such an answer is right is not known: it was not measured for this set of methods. "
         "Supported, cannot be told apart here: Integrated gradients, LIME, Occlusion. "
         "Not shown to be better than random: Gradient × input. "
         "Integrated gradients, LIME and Occlusion agree on “wonderful”; Gradient × input differs."
@@ -193,7 +194,7 @@ def test_a_persons_order_has_no_part_in_the_agreement() -> None:
 def test_agreement_decides_nothing_where_the_answer_does_not() -> None:
     agree = "LIME and Occlusion agree on “wonderful”."
     poor = comparison({"lime": (SECOND, POOR), "occlusion": (SECOND, POOR)})
-    assert agreement_sentence(poor) == f"{agree} But no order here is better than random."
+    assert agreement_sentence(poor) == f"{agree} But no order here is shown to be better than random."
     assert poor.answer is None
     undecided = replace(poor, answer=answer(poor, finished=False))
     assert agreement_sentence(undecided) == f"{agree} But nothing is decided yet."
