@@ -293,11 +293,13 @@ def _training_data(paper_set: PaperSet) -> tasks.TrainingData:
     )
 
 
-def fit_missing(model: FrozenModel, texts: Sequence[Example], runs: Path, note: Note) -> None:
-    """Fit those of `FITTED` that are not fitted to the model yet, with their default settings."""
+def fit_missing(
+    model: FrozenModel, texts: Sequence[Example], runs: Path, note: Note, methods: Sequence[str] = FITTED
+) -> None:
+    """Fit those of the methods that are not fitted to the model yet, with their default settings."""
     unlabelled = [Example(example.text, example.pair) for example in texts][:UNLABELLED]
     fitted = {(artifact.method, artifact.variant) for artifact in available_artifacts(model.name, model.version)}
-    for id in FITTED:
+    for id in methods:
         method, _, variant = id.partition(":")
         spec = FitSpec(method, model.name, variant=variant)
         if (method, spec.name) in fitted:

@@ -46,6 +46,8 @@ STUDIES: dict[str, Callable[..., None]] = {
     "speed": speed_command,
     "stored-results": stored_results_command,
     "tune": methods.tune_command,
+    "usefulness-measure": methods.usefulness_measure_command,
+    "usefulness-table": methods.usefulness_table_command,
 }
 
 study = typer.Typer(no_args_is_help=True, help="Measurements of whole sets; the results are documents and cards.")

@@ -179,6 +179,36 @@ def planted_table_command(
         typer.echo(document)
 
 
+def usefulness_measure_command(
+    data: Annotated[Path, typer.Option(help="The folder with the folders of the data sets.")],
+    folder: Annotated[Path, typer.Option(help="Folder for models and rows; an interrupted run goes on.")] = Path(
+        "runs/usefulness"
+    ),
+    seeds: Annotated[str, typer.Option(help="Seeds of the trainings, separated by commas.")] = "0,1",
+) -> None:
+    """Remove the words that explanations name, train again, and test on clean mails."""
+    with options.user_errors():
+        from explainers.studies.usefulness.run import measure_usefulness
+
+        numbers = options.split_ids(seeds)
+        if unknown := [number for number in numbers if not number.isdecimal()]:
+            raise ExplanationError(f"{unknown[0]!r} is no seed. Give whole numbers, separated by commas.")
+        measure_usefulness(data, folder, [int(number) for number in numbers], options.show_progress)
+
+
+def usefulness_table_command(
+    out: Annotated[Path, typer.Option(help="The document to write.")] = Path("assets/docs/usefulness.md"),
+) -> None:
+    """Write the document about words to remove from the stored results."""
+    with options.user_errors():
+        from explainers.studies.usefulness.document import usefulness_document
+        from explainers.studies.usefulness.run import STORED
+
+        document = usefulness_document(json.loads(STORED.read_text(encoding="utf-8")))
+        out.write_text(document, encoding="utf-8")
+        typer.echo(document)
+
+
 def peers_command(
     out: Annotated[Path, typer.Option(help="The document to write.")],
     model: options.ModelName = "sst2",
