@@ -27,7 +27,6 @@ OTHER_INPUTS = "it was measured for texts and pairs of texts only"
 OTHER_METHODS = "it was not measured for this set of methods"
 OTHER_LENGTH = "it was not measured for {} of {} words"
 AGREE_LESS = "the methods agree less about the first words than they did on models with a known reason"
-AGREE_MORE = "the methods agree more about the first words than they did on models with a known reason"
 CONFIDENCE = ASSETS / "confidence.json"
 REGRESSION, BASE_RATE = "regression", "base rate"
 PREDICTORS = ("intercept", "agreement", "units", "pair", "learned")
@@ -50,8 +49,8 @@ def confidence(
     agreement: float, units: int, *, texts: int, methods: Collection[str], image: bool = False
 ) -> Confidence | str:
     """Return that of the consensus of `methods`, which agree by `agreement`, 0…1, on so many texts and units; or, as a
-    clause, why there is none: for images, for other sets of methods, and where agreement or units lie outside the
-    range that was measured for inputs about as long."""
+    clause, why there is none: for images, for other sets of methods, for other lengths, and where the methods agree
+    less than was measured for inputs about as long. More agreement than was measured counts as the most."""
     form, kind = _form(methods), "image" if image else {1: "text", 2: "pair"}.get(texts, "")
     if not kind or kind == "image":
         return OTHER_INPUTS
@@ -59,10 +58,12 @@ def confidence(
     if not by_band:
         return OTHER_METHODS
     cell = by_band[band_of(units, measured()["bands of units"])]
-    if cell is None or not _within(cell["units"], units):
+    if cell is None or not cell["units"][0] <= units <= cell["units"][1]:
         return OTHER_LENGTH.format(f"{kind}s", units)
-    if not _within(cell["agreement"], agreement):
-        return AGREE_LESS if agreement < cell["agreement"][0] else AGREE_MORE
+    least, most = cell["agreement"]
+    if agreement < least:
+        return AGREE_LESS
+    agreement = min(agreement, most)
     if measured()["rule"] == BASE_RATE:
         return Confidence(*cell["right"])
     x = np.array([1.0, agreement, units, float(texts == 2), float(form == "learned")])
@@ -83,10 +84,6 @@ def _form(methods: Collection[str]) -> str:
     """Return which measured set of methods it is; empty for another one."""
     plain, learned = (set(measured()["methods"][name]) for name in ("unfitted", "learned"))
     return {frozenset(plain): "unfitted", frozenset(plain | learned): "learned"}.get(frozenset(methods), "")
-
-
-def _within(limits: list[float], value: float) -> bool:
-    return limits[0] <= value <= limits[1]
 
 
 def _logistic(logit: float) -> float:

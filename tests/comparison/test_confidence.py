@@ -13,7 +13,6 @@ from explainers.comparison import confidence as module
 from explainers.comparison.answer import UNLIKE_TRAINING, answer
 from explainers.comparison.confidence import (
     AGREE_LESS,
-    AGREE_MORE,
     OTHER_INPUTS,
     OTHER_LENGTH,
     OTHER_METHODS,
@@ -77,7 +76,6 @@ def test_the_interval_is_1_96_deviations_of_the_logit_wide() -> None:
     ("agreement", "units", "texts", "image", "why"),
     [
         (0.1, 10, 1, False, AGREE_LESS),
-        (0.95, 10, 1, False, AGREE_MORE),
         (0.05, 20, 1, False, AGREE_LESS),
         (0.5, 29, 1, False, OTHER_LENGTH.format("texts", 29)),
         (0.5, 20, 2, False, OTHER_LENGTH.format("pairs", 20)),
@@ -92,6 +90,11 @@ def test_there_is_none_outside_the_measured_range(
     agreement: float, units: int, texts: int, image: bool, why: str
 ) -> None:
     assert confidence(agreement, units, texts=texts, methods=PLAIN, image=image) == why
+
+
+def test_more_agreement_than_was_measured_counts_as_the_most() -> None:
+    most, more = (confidence(agreement, 10, texts=1, methods=PLAIN) for agreement in (0.9, 0.95))
+    assert more == most != confidence(0.8, 10, texts=1, methods=PLAIN)
 
 
 def test_the_ends_of_the_range_belong_to_it() -> None:
@@ -133,7 +136,7 @@ def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(
     assert confidence(0.5, 10, texts=1, methods=PLAIN) == Confidence(0.9, 0.8, 0.95, 40)
     assert confidence(0.5, 10, texts=2, methods=PLAIN) == Confidence(0.85, 0.8, 0.9, 25)
     assert confidence(0.5, 10, texts=1, methods=ALL) == Confidence(1.0, 0.97, 1.0, 30)
-    assert confidence(0.95, 10, texts=1, methods=ALL) == AGREE_MORE
+    assert confidence(0.95, 10, texts=1, methods=ALL) == Confidence(1.0, 0.97, 1.0, 30)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,17 @@
 """What the document about planted shortcuts says of the confidence, from the fit and its check."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from explainers.metrics.bootstrap import wilson
+from explainers.models.inputs.encoding import Erasure
 from explainers.report.tables import Table, TableColumn, interval_cell
-from explainers.studies.planted.confidence_fit import BANDS, FEWEST, Bin, Checked
+from explainers.results.answer import CONSENSUS, Null
+from explainers.studies.planted.confidence_fit import BANDS, FEWEST, Bin, Checked, by_default, is_right
+from explainers.studies.planted.measure import Row
+from explainers.studies.planted.truth import CONTROLS, evidence_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,6 +73,55 @@ def _cells(content: Mapping[str, Any]) -> str:
 
 def _share(value: Sequence[float] | None) -> str | None:
     return f"{value[0]:.3f} [{value[1]:.3f}, {value[2]:.3f}]" if value else None
+
+
+TESTED = """Is an answer less often right that fails the test, or holds under one operator alone? Of the inputs with
+learned methods, by whether the joint order beats {controls} random orders under `mask`, and under how many of `delete`
+and `zero` it beats all of {others} there:"""
+OTHERS: tuple[Erasure, ...] = ("delete", "zero")
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The inputs whose joint order passes under `mask`, or does not, and under so many other operators: whether each is
+    right."""
+
+    passes: bool
+    others: int
+    right: tuple[bool, ...]
+
+    @property
+    def share(self) -> str:
+        number = len(self.right)
+        low, high = wilson(sum(self.right), number)
+        return _share((sum(self.right) / number, low, high)) or ""
+
+
+TESTED_TABLE: Table[Tested] = Table(
+    (
+        TableColumn("under mask", lambda tested: "passes" if tested.passes else "does not pass"),
+        TableColumn("other operators", lambda tested: f"{tested.others} of {len(OTHERS)}"),
+        TableColumn("right", lambda tested: tested.share),
+        TableColumn("n", lambda tested: len(tested.right)),
+    )
+)
+
+
+def text_by_test(rows: Sequence[Row]) -> str:
+    """How often the joint order is right by what the test says of it under every operator; empty without learned
+    methods."""
+    tested = [row for row in rows if CONSENSUS in row["curves"]["mask"]]
+    if not tested:
+        return ""
+    groups: dict[tuple[bool, int], list[bool]] = {}
+    for row in tested:
+        own = {erasure: evidence_of(row, [row["curves"][erasure][CONSENSUS]])[0] for erasure in ("mask", *OTHERS)}
+        passes = Null(tuple(evidence_of(row, row["random"]["mask"][:CONTROLS]).tolist())).beaten_by(own["mask"])
+        beaten = sum(own[erasure] > evidence_of(row, row["random"][erasure]).max() for erasure in OTHERS)
+        groups.setdefault((passes, int(beaten)), []).append(is_right(by_default(row)))
+    order = sorted(groups, reverse=True)
+    head = TESTED.format(controls=CONTROLS, others=len(tested[0]["random"][OTHERS[0]]))
+    return f"{head}\n\n{TESTED_TABLE.markdown([Tested(*key, tuple(groups[key])) for key in order])}"
 
 
 def reliability_figure(bins: Sequence[Bin]) -> "Figure":

@@ -12,7 +12,7 @@ from explainers.metrics.bootstrap import Floats, Interval, difference_interval, 
 from explainers.report.tables import Table, TableColumn, bounds, command_block, interval_cell, key_column
 from explainers.results.answer import CONSENSUS, ORDER_OF_TESTS
 from explainers.studies.planted import confidence_fit, noise, truth
-from explainers.studies.planted.confidence_document import BAND_NAMES, confidence_text
+from explainers.studies.planted.confidence_document import BAND_NAMES, confidence_text, text_by_test
 from explainers.studies.planted.confidence_fit import BANDS
 from explainers.studies.planted.measure import SHARES, Row
 from explainers.studies.planted.shortcuts import KINDS
@@ -24,7 +24,7 @@ COMMAND = "python -m explainers study planted-table"
 MEASURED_BY = """python -m explainers study planted-measure --data DIR
 python -m explainers study planted-measure --data DIR --models sst2 --seeds 2 --fitted 1 --scenes 0
 python -m explainers study planted-measure --data DIR --seeds 3 --fitted 1 --inputs 100 --scenes 0
-python -m explainers study planted-measure --data DIR --models sst2 --seeds 4 --fitted 1 --inputs 80 --scenes 0"""
+python -m explainers study planted-measure --data DIR --seeds 4 --fitted 1 --inputs 80 --scenes 0"""
 RIVALS = ("kernel_shap", "lime", "occlusion")
 WEIGHTINGS = ("consensus without gradient × input and attention", "consensus, families alike")
 
@@ -216,6 +216,7 @@ def planted_document(results: Results) -> str:
         *_scenes(results),
         "## Confidence",
         confidence_text(results.confidence, results.checked),
+        text_by_test(rows),
         "## Which metric deserves trust",
         METRIC_HEAD.format(shares=", ".join(map(str, SHARES))),
         suspected(results.trust),

@@ -1,6 +1,6 @@
 import pytest
 
-from explainers.studies.planted.confidence_document import confidence_text, reliability_figure
+from explainers.studies.planted.confidence_document import confidence_text, reliability_figure, text_by_test
 from explainers.studies.planted.confidence_fit import Bin, fitted
 from tests.studies.planted.test_confidence_fit import row
 
@@ -25,3 +25,19 @@ def test_every_cell_has_its_share_and_its_number_of_inputs() -> None:
     assert f"| 1 to 15 | {share:.3f} [{low:.3f}, {high:.3f}] | {number} |" in text
     assert "with learned methods |" not in text  # of which there is none
     assert "better than the base rate" in text
+
+
+def test_answers_are_counted_by_the_operators_under_which_they_hold() -> None:
+    """Of two units, removed and kept one at a time: the planted one alone carries p."""
+    carries, idle = [1000, 9000], [5000, 5000]
+    curves = {erasure: {"consensus": carries} for erasure in ("mask", "delete", "zero")}
+    random = {"mask": [idle] * 19, "delete": [idle] * 10, "zero": [idle] * 9 + [carries]}
+    scores = {method: [2.0, 1.0] for method in ("lime", "kernel_shap")}
+    holds = {"units": 2, "planted": [0], "scores": scores, "curves": curves, "random": random}
+    wrong = {**holds, "planted": [1]}
+    fails = {**holds, "random": {**random, "mask": [*[idle] * 18, carries]}}
+    text = text_by_test([holds, wrong, fails])
+    assert "beats 19 random orders under `mask`" in text
+    assert "| passes | 1 of 2 | 0.500 [0.095, 0.905] | 2 |" in text
+    assert "| does not pass | 1 of 2 | 1.000 [0.207, 1.000] | 1 |" in text
+    assert text_by_test([{**holds, "curves": {"mask": {"lime": carries}}}]) == ""
