@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -108,7 +108,7 @@ def explain(
     """Explains why the model predicts its class (or what supports `label`) with each method, and measures each.
 
     A list, series or array of texts, pairs (text, text) or examples is explained one after the other, with a progress
-    bar.
+    bar. The inputs of a series keep its index in the tables.
 
     With `versus`, what supports the class rather than that other one: p(label) / (p(label) + p(versus)).
 
@@ -138,6 +138,7 @@ def explain(
     seconds = checked_budget(budget)
     explained = partial(compare, model, methods=ids, label=label, versus=versus, settings=settings, seconds=seconds)
     listed = getattr(text, "tolist", None)  # of a series or an array
+    index: list[Hashable] = getattr(getattr(text, "index", None), "tolist", list)()  # of a series
     text = text if listed is None else listed()
     if isinstance(text, list):
         if text_pair is not None or image is not None or guess:
@@ -145,7 +146,7 @@ def explain(
                 "text_pair, image and guess belong to one input. Put pairs and images into the list."
             )
         examples = [checked_input(model, number, item, settings) for number, item in enumerate(text)]
-        finished = Comparisons()
+        finished = Comparisons(labels=index)
         for number, example in enumerate(tqdm(examples, desc="Explaining", unit="input")):
             try:
                 finished.append(explained(example))

@@ -293,7 +293,7 @@ def test_a_list_is_a_table_in_a_notebook(model: FrozenModel, monkeypatch: pytest
     monkeypatch.setattr(report_comparisons, "MOST", 1)
     page = comparisons._repr_html_()  # type: ignore[attr-defined]
     assert page.count("<tr>") == 1 + 1
-    assert "2 more inputs, from number 1 on; to_frame() has all of them." in page
+    assert "2 more inputs, after the first 1; to_frame() has all of them." in page
 
 
 def test_the_table_of_a_list_has_pairs_answers_and_what_failed(pairs: FrozenModel) -> None:
@@ -309,6 +309,26 @@ def test_the_table_of_a_list_has_pairs_answers_and_what_failed(pairs: FrozenMode
 def test_a_series_and_an_array_are_lists(model: FrozenModel, inputs: Any) -> None:
     comparisons = explain(model, inputs, methods="occlusion")
     assert [comparison.decision.encoding.texts for comparison in comparisons] == [("the good film",), ("bad",)]
+
+
+def test_the_inputs_of_a_series_keep_its_index(model: FrozenModel) -> None:
+    chosen = pd.Series(["the good film", "bad"], index=["b7", "a2"])
+    comparisons = explain(model, chosen, methods="occlusion")
+    assert comparisons.to_frame().groupby("input", sort=False).size().to_dict() == {"b7": 3, "a2": 1}
+    assert "<td>a2</td><td>bad</td>" in comparisons._repr_html_()  # type: ignore[attr-defined]
+    by_number = explain(model, chosen.reset_index(drop=True), methods="occlusion").to_frame()
+    assert by_number.input.unique().tolist() == [0, 1]
+
+
+def test_a_whole_table_is_refused_with_what_to_give(model: FrozenModel) -> None:
+    with pytest.raises(ExplanationError, match=r"not DataFrame\. Give one of its columns\."):
+        explain(model, pd.DataFrame({"text": ["the good film"]}), methods="occlusion")  # type: ignore[call-overload]
+
+
+def test_a_model_is_shown_without_its_weights(model: FrozenModel) -> None:
+    shown = repr(model)
+    assert shown.startswith("FrozenModel(name='bag', labels=('negative', 'positive'), version='1'")
+    assert len(shown) < 300
 
 
 @pytest.mark.parametrize(

@@ -53,16 +53,16 @@ class FrozenModel:
     labels: tuple[str, ...]
     module: nn.Module = field(repr=False)
     tokenizer: Tokenizer | TextTokenizer = field(repr=False)
-    mask_token: int  # the id of [MASK], or of the unknown token where there is no mask token
-    pad_token: int
+    mask_token: int = field(repr=False)  # the id of [MASK], or of the unknown token where there is no mask token
+    pad_token: int = field(repr=False)
     version: str  # checksum or commit
     input_names: tuple[str, ...] = ()  # names of the texts it reads; empty where they are not known: one or two
-    unknown: int | None = None  # the id of the unknown token
+    unknown: int | None = field(default=None, repr=False)  # the id of the unknown token
     english_only: bool = False  # whether it was trained on English only
-    mean_pooled: bool = False  # whether the class is read from all tokens (their mean, or by a decoder), not the first
-    last_token: bool = False  # whether the class is read from the last token, as decoders do
-    replacement: str = ""  # what stands for erased words where there is no mask token, such as "end-of-text token"
-    segmented: bool = True  # whether it takes token_type_ids
+    mean_pooled: bool = field(default=False, repr=False)  # the class is read from all tokens, not the first
+    last_token: bool = field(default=False, repr=False)  # the class is read from it, as decoders do
+    replacement: str = field(default="", repr=False)  # stands for erased words: "end-of-text token"
+    segmented: bool = field(default=True, repr=False)  # whether it takes token_type_ids
     multi_label: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     meter: Meter = field(default_factory=Meter, repr=False)

@@ -5,7 +5,7 @@ line, the app and stored results alike. Importing this module does not load torc
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -340,15 +340,24 @@ def _operator(check: OperatorCheck) -> dict[str, Any]:
 
 
 class Comparisons(list[Comparison]):
-    """A list in the order of the inputs, whose tables stand below each other."""
+    """A list in the order of the inputs, whose tables stand below each other. `labels` are those of a series, by which
+    its inputs are called; without any they are numbers from 0."""
+
+    def __init__(self, comparisons: Iterable[Comparison] = (), labels: Sequence[Hashable] = ()) -> None:
+        super().__init__(comparisons)
+        self.labels = labels
+
+    def label(self, number: int) -> Hashable:
+        """Return what an input is called."""
+        return self.labels[number] if self.labels else number
 
     def to_frame(self, table: Table = "scores") -> "pandas.DataFrame":
-        """Return `Comparison.to_frame` of all, with the number of the input, from 0, in the first column `input`."""
+        """Return `Comparison.to_frame` of all, with what the input is called in the first column `input`."""
         import pandas as pd
 
         frames = [comparison.to_frame(table) for comparison in self]
         for number, frame in enumerate(frames):
-            frame.insert(0, "input", number)
+            frame.insert(0, "input", pd.Series([self.label(number)] * len(frame), frame.index))
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"input": []})
 
     def __repr__(self) -> str:

@@ -41,7 +41,8 @@ def to_example(text: str | Example | tuple[str, str], text_pair: str | None = No
     parts: tuple[object, ...] = text if isinstance(text, tuple) else ()
     if not isinstance(text, tuple | Example) or not all(isinstance(part, str) for part in parts):
         kinds = ", ".join(type(part).__name__ for part in parts or (text,))
-        raise ExplanationError(f"An input is a text, a pair of texts (text, text) or an Example, not {kinds}.")
+        one = " Give one of its columns." if hasattr(text, "columns") else ""
+        raise ExplanationError(f"An input is a text, a pair of texts (text, text) or an Example, not {kinds}.{one}")
     if isinstance(text, tuple) and len(text) != 2:
         raise ExplanationError(f"A pair has two texts, not {len(text)}.")
     if text_pair is not None:
