@@ -324,5 +324,5 @@ def how(run: Run) -> str:
     if known == len(run.columns):
         return f"{methods}, remembered from before."
     if known:
-        return f"{methods}, {known} of them remembered; the others in {run.seconds:.1f} s."
+        return f"{methods}, {known} of them remembered; the rest took {run.seconds:.1f} s."
     return f"{methods} in {run.seconds:.1f} s, curves and metrics included."

@@ -304,7 +304,7 @@ def test_what_comes_after_the_end_of_the_test_is_not_tested() -> None:
     assert group_lines(early, COMPARISON) == [
         "Supported: LIME",
         "Not shown to be better than random: IvRA",
-        "Not tested; the test ended at IvRA: Occlusion, AML",
+        "Not tested, because IvRA comes first and fails: Occlusion, AML",
     ]
     nothing = replace(OPEN, random=("lime", "aml"))  # the consensus has not passed
     assert group_lines(nothing, COMPARISON) == ["Not shown to be better than random: LIME, AML"]
@@ -352,10 +352,10 @@ def test_what_can_be_tried_is_said_where_nothing_can_be_told() -> None:
         ("example", "A prompt with more examples"),
         ("sentence", "The same text by word or a longer one"),
     ):
-        for units, others in ((2, ""), (9, ", another class or other methods")):
+        for units, rest in ((2, " can be tested."), (9, ", another class or other methods may have an answer.")):
             decision = SimpleNamespace(settings=Settings(unit=unit), encoding=SimpleNamespace(units=range(units)))  # type: ignore[arg-type]
             given = advice(REFUSED, SimpleNamespace(decision=decision, results=(1,)))  # type: ignore[arg-type]
-            assert given == f"{more}{others} may be judged."
+            assert given == f"{more}{rest}"
     assert advice(SUPPORTED, COMPARISON) == ""
 
 
