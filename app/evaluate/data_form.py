@@ -17,6 +17,7 @@ from app.train.column_box import column_boxes, columns_of, warn_of_lost_text, wa
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets import cells, labelled_rows
+from explainers.datasets.column_names import labelled_column
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.images.files import ZippedTable, zipped_table
 from explainers.datasets.line_files import is_text_file
@@ -102,7 +103,7 @@ def _from_file(info: ModelInfo) -> SubmittedData:
         return SubmittedData(problem=str(error), name=file.name)
     if is_text_file(file.name):
         return _parsed(file.name, content, labelled_rows.Columns(), info)
-    columns = _column_boxes(present, longest, info)
+    columns = _column_boxes(present, longest, _labelled(content, file.name, info.labels), info)
     warn_of_lost_text(columns.text, file.name)
     warn_of_unread_pair(columns.text, present, info)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
@@ -122,14 +123,15 @@ def _from_images(info: ModelInfo) -> SubmittedData:
     content = file.getvalue()
     try:
         zipped = _zipped(content, file.name)
-        columns = _column_boxes(*columns_of(zipped.content, zipped.name), info)
+        labelled = _labelled(zipped.content, zipped.name, info.labels)
+        columns = _column_boxes(*columns_of(zipped.content, zipped.name), labelled, info)
         warn_of_lost_text(columns.text, zipped.name)
         classes = _class_boxes(zipped.content, zipped.name, columns, info)
         columns = replace(columns, classes=classes)
         if not columns.image:
             raise DataUnavailable("Choose the column with the names of the images.")
-        labelled = columns if info.labels else replace(columns, label="", classes=())
-        read = _image_rows(zipped, labelled, info.labels, info.input_names)
+        checkable = columns if info.labels else replace(columns, label="", classes=())
+        read = _image_rows(zipped, checkable, info.labels, info.input_names)
     except DataUnavailable as error:
         return SubmittedData(file.name, problem=str(error))
     plain_text.rows_left_out(read.problems, read.left_out)
@@ -153,9 +155,16 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
     return SubmittedData(name, content, columns, read.rows, format=set_spec.ERASER, split=part.split)
 
 
-def _column_boxes(present: tuple[str, ...], longest: str, info: ModelInfo) -> labelled_rows.Columns:
+def _column_boxes(present: tuple[str, ...], longest: str, labelled: str, info: ModelInfo) -> labelled_rows.Columns:
     chosen = column_boxes(
-        evaluate_state(), "", present, info, longest=longest, rationale=not info.multimodal, about_ids=ABOUT_IDS
+        evaluate_state(),
+        "",
+        present,
+        info,
+        longest=longest,
+        labelled=labelled,
+        rationale=not info.multimodal,
+        about_ids=ABOUT_IDS,
     )
     if not info.labels and chosen["label"]:
         st.caption("The labels are checked when the model is loaded.")
@@ -239,6 +248,11 @@ def _examples(model: str) -> bytes:
         json.dumps({"text": example.text, **({"pair": example.pair} if example.pair else {})}) for example in chosen
     ]
     return "\n".join(lines).encode()
+
+
+@lru_cache(maxsize=4)
+def _labelled(content: bytes, name: str, labels: tuple[str, ...]) -> str:
+    return labelled_column(content, name, labels)
 
 
 @lru_cache(maxsize=4)

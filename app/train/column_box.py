@@ -57,11 +57,13 @@ def column_boxes(
     info: ModelInfo,
     *,
     longest: str = "",
+    labelled: str = "",
     rationale: bool = False,
     about_ids: str | None = None,
 ) -> dict[str, str]:
     """Draw a box for each kind of column that a model's examples have; return the chosen columns by kind, "" for none.
-    Where no name tells the column of texts, it is the `longest` one unless a person chooses.
+    Where no name tells the column of texts, it is the `longest` one unless a person chooses, and that of labels the
+    `labelled` one.
 
     The controls of the state are called `prefix`, the kind and "_column". `rationale`: whether one may hold marks.
     `about_ids` is the help of the column of ids.
@@ -72,7 +74,7 @@ def column_boxes(
     titles |= {"rationale": "Marks of people"} if rationale else {}
     absent = {"pair": not info.pairs, "image": not info.multimodal}
     kinds = [kind for kind in titles if not absent.get(kind)]
-    guesses = {"text": text, "pair": pair}
+    guesses = {"text": text, "pair": pair, "label": guessed("label", present) or labelled}
     chosen: dict[str, str] = {}
     for cell, kind in zip(st.columns(len(kinds)), kinds, strict=True):
         with cell:

@@ -1,6 +1,5 @@
 """What a column of a person's table probably holds, by its name, or by the length of its cells."""
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 
@@ -52,11 +51,27 @@ def guessed_pair(columns: Sequence[str], longest: str = "") -> tuple[str, str]:
 
 def longest_column(content: bytes, name: str) -> str:
     """Return the column with the longest cells in the first rows of a file; "" where they cannot be read."""
-    lengths: Counter[str] = Counter()
+    lengths = {column: sum(map(len, cells)) for column, cells in _first_cells(content, name).items()}
+    return max(lengths, key=lengths.__getitem__, default="")
+
+
+def labelled_column(content: bytes, name: str, labels: Sequence[str]) -> str:
+    """Return the column whose cells are names of classes, in any case, in the first rows of a file; "" without one, and
+    where several are so. Cells without anything in them do not count."""
+    classes = {label.casefold() for label in labels}
+    filled = {column: {cell for cell in cells if cell} for column, cells in _first_cells(content, name).items()}
+    found = [column for column, cells in filled.items() if cells and {cell.casefold() for cell in cells} <= classes]
+    return found[0] if len(found) == 1 else ""
+
+
+def _first_cells(content: bytes, name: str) -> dict[str, list[str]]:
+    """Return the cells of the first rows by column; none where they cannot be read."""
+    found: dict[str, list[str]] = {}
     try:
         rows = line_records(content, name) if is_line_file(name) else tables.table_records(content, name, list)
         for _, cells in islice(rows, SAMPLED):
-            lengths.update({column: len(cell) for column, cell in cells.items()} if isinstance(cells, dict) else {})
+            for column, cell in cells.items() if isinstance(cells, dict) else ():
+                found.setdefault(column, []).append(cell)
     except DataUnavailable:
-        return ""
-    return max(lengths, key=lengths.__getitem__, default="")
+        return {}
+    return found

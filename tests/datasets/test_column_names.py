@@ -2,7 +2,7 @@
 
 import pytest
 
-from explainers.datasets.column_names import guessed, guessed_pair, longest_column
+from explainers.datasets.column_names import guessed, guessed_pair, labelled_column, longest_column
 from explainers.datasets.labelled_rows import column_names
 
 
@@ -45,3 +45,17 @@ def test_where_no_name_tells_the_texts_they_are_the_longest_cells() -> None:
     assert guessed_pair(("q1", "q2", "Kommentar"), longest) == ("q1", "q2")
     assert longest_column(b'{"a": 1, "b": "a fine film"}\n', "films.jsonl") == "b"
     assert longest_column(b"\xff\xfe", "films.csv") == ""
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("film,mood\na fine film,Positive\na dull one,negative\nanother,\n", "mood"),
+        ("film,mood\na fine film,positive\na dull one,mixed\n", ""),  # one is no class
+        ("film,mine,yours\na fine film,positive,negative\n", ""),  # which of them cannot be told
+        ("film,mood\na fine film,1\na dull one,0\n", ""),  # they may count something else
+        ("film,mood\na fine film,\n", ""),
+    ],
+)
+def test_the_column_of_labels_is_the_one_that_holds_names_of_classes(table: str, column: str) -> None:
+    assert labelled_column(table.encode(), "films.csv", ("negative", "positive")) == column

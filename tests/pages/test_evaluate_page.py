@@ -152,6 +152,12 @@ def test_a_table_without_names_does_not_lose_its_first_text_unseen(evaluate: Eva
     assert "is not read" not in evaluate.texts
 
 
+def test_the_column_of_labels_is_found_by_what_it_holds(evaluate: Evaluate) -> None:
+    evaluate.give(b"film,mood\nthe good film,positive\na bad film,negative\n")
+    assert evaluate.at.selectbox(key="label column").value == "mood"
+    assert "**2 rows**, 2 with a label." in evaluate.texts
+
+
 def test_labels_that_the_model_calls_otherwise_get_a_class(evaluate: Evaluate) -> None:
     evaluate.give(b"text,label\nthe good film,pos\na bad film,neg\nthe plot,mixed\n")
     assert "The model has no classes of these names." in evaluate.texts
