@@ -13,7 +13,7 @@ from app import plain_text
 from app.components import uploaded_file
 from app.evaluate.state import EXAMPLES, FILE, SOURCES, evaluate_state
 from app.model_info import ModelInfo
-from app.train.column_box import column_boxes, columns_of, warn_of_lost_text, warn_of_unread_pair
+from app.train.column_box import column_boxes, columns_of, warn_of_lost_text, warn_of_numbers, warn_of_unread_pair
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets import cells, labelled_rows
@@ -105,6 +105,7 @@ def _from_file(info: ModelInfo) -> SubmittedData:
         return _parsed(file.name, content, labelled_rows.Columns(), info)
     columns = _column_boxes(present, longest, _labelled(content, file.name, info.labels), info)
     warn_of_lost_text(columns.text, file.name)
+    warn_of_numbers((columns.text, columns.pair), content, file.name)
     warn_of_unread_pair(columns.text, present, info)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
 
@@ -126,6 +127,7 @@ def _from_images(info: ModelInfo) -> SubmittedData:
         labelled = _labelled(zipped.content, zipped.name, info.labels)
         columns = _column_boxes(*columns_of(zipped.content, zipped.name), labelled, info)
         warn_of_lost_text(columns.text, zipped.name)
+        warn_of_numbers((columns.text,), zipped.content, zipped.name)
         classes = _class_boxes(zipped.content, zipped.name, columns, info)
         columns = replace(columns, classes=classes)
         if not columns.image:

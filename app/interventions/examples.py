@@ -10,7 +10,7 @@ from app.components import uploaded_file
 from app.interventions import computations, inputs
 from app.interventions.inputs import OwnImages, PlainInput, PlainInputs
 from app.interventions.state import LAST, SETS, interventions_state
-from app.train.column_box import column_box, columns_of
+from app.train.column_box import column_box, columns_of, warn_of_numbers
 from explainers.datasets import labelled_rows, tables
 from explainers.datasets.column_names import guessed, guessed_pair
 from explainers.datasets.example import Example
@@ -91,7 +91,9 @@ def _pair_columns(content: bytes, name: str) -> tuple[str, ...]:
         return ()
     first, second = guessed_pair(present, longest)
     second = second or guessed("text", [column for column in present if column != first])
-    return _two_boxes(present, ("Premise", first), ("Hypothesis", second))
+    chosen = _two_boxes(present, ("Premise", first), ("Hypothesis", second))
+    warn_of_numbers(chosen, content, name)
+    return chosen
 
 
 def _two_boxes(present: tuple[str, ...], first: tuple[str, str], second: tuple[str, str]) -> tuple[str, str]:
@@ -148,7 +150,9 @@ def _image_columns(zipped: ZippedTable) -> tuple[str, str]:
     image = guessed("image", present)
     text = guessed("text", [column for column in present if column != image], longest)
     image = image or next(column for column in present if column != text)
-    return _two_boxes(present, ("Texts", text), ("Images", image))
+    chosen = _two_boxes(present, ("Texts", text), ("Images", image))
+    warn_of_numbers(chosen[:1], zipped.content, zipped.name)
+    return chosen
 
 
 def own_images(zipped: ZippedTable, columns: tuple[str, str]) -> OwnImages:

@@ -11,13 +11,14 @@ from app import plain_text
 from app.model_info import ModelInfo
 from app.session import PageState
 from explainers.datasets import labelled_rows
-from explainers.datasets.column_names import guessed, guessed_pair, longest_column, usual_pair
+from explainers.datasets.column_names import guessed, guessed_pair, longest_column, number_columns, usual_pair
 from explainers.datasets.tables import DELIMITERS
 from explainers.report.wording import one_line
 
 NO_COLUMN = "none"
 SENTENCE = 4  # words of a name that is probably a text
 PAIR_UNREAD = "This table has pairs, and the model reads one text: “{}” is read, “{}” is not."
+NUMBERS = "“{}” holds numbers alone. Is it the column of the texts?"
 LOST = (
     "The first line names the columns, so “{}” is not read. If it is one of your texts, add a line with names above it."
 )
@@ -92,6 +93,17 @@ def warn_of_unread_pair(column: str, present: Sequence[str], info: ModelInfo) ->
     pair = usual_pair(present) if len(info.input_names) == 1 else None
     if pair is not None and column in pair:
         plain_text.warning(PAIR_UNREAD.format(column, *(name for name in pair if name != column)))
+
+
+def warn_of_numbers(chosen: Sequence[str], content: bytes, file_name: str) -> None:
+    """Warn of each of the columns chosen for texts that holds numbers alone."""
+    for column in sorted(set(chosen) & _number_columns(content, file_name)):
+        plain_text.warning(NUMBERS.format(one_line(column)))
+
+
+@lru_cache(maxsize=8)
+def _number_columns(content: bytes, name: str) -> frozenset[str]:
+    return number_columns(content, name)
 
 
 def warn_of_lost_text(column: str, file_name: str) -> None:

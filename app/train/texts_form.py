@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import model_info, plain_text
 from app.components import uploaded, uploaded_file
-from app.train.column_box import column_box, columns_of
+from app.train.column_box import column_box, columns_of, warn_of_numbers
 from app.train.state import train_state
 from explainers.datasets import tables, user_texts
 from explainers.datasets.column_names import guessed, guessed_pair
@@ -113,6 +113,7 @@ def _from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> Submi
         try:
             present, longest = columns_of(content, name)
             columns = _column_boxes(present, longest, input_names)
+            warn_of_numbers(columns, content, name)
         except DataUnavailable as error:
             return SubmittedTexts(problem=str(error), typed=True)
     return replace(from_file(name, content, input_names, columns), file=name, columns=columns)

@@ -64,6 +64,20 @@ def labelled_column(content: bytes, name: str, labels: Sequence[str]) -> str:
     return found[0] if len(found) == 1 else ""
 
 
+def number_columns(content: bytes, name: str) -> frozenset[str]:
+    """Return the columns that hold numbers alone in the first rows of a file."""
+    filled = {column: [cell for cell in cells if cell.strip()] for column, cells in _first_cells(content, name).items()}
+    return frozenset(column for column, cells in filled.items() if cells and all(map(_is_number, cells)))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def _first_cells(content: bytes, name: str) -> dict[str, list[str]]:
     """Return the cells of the first rows by column; none where they cannot be read."""
     found: dict[str, list[str]] = {}

@@ -152,6 +152,13 @@ def test_a_table_without_names_does_not_lose_its_first_text_unseen(evaluate: Eva
     assert "is not read" not in evaluate.texts
 
 
+def test_numbers_in_the_place_of_texts_are_asked_about(evaluate: Evaluate) -> None:
+    evaluate.give(b"number,score\n7,0.5\n8,1e3\n")
+    assert "“score” holds numbers alone. Is it the column of the texts?" in evaluate.texts
+    evaluate.give(b"number,text\n7,the good film\n8,12\n")
+    assert "holds numbers alone" not in evaluate.texts
+
+
 def test_the_column_of_labels_is_found_by_what_it_holds(evaluate: Evaluate) -> None:
     evaluate.give(b"film,mood\nthe good film,positive\na bad film,negative\n")
     assert evaluate.at.selectbox(key="label column").value == "mood"

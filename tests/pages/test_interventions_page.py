@@ -247,6 +247,8 @@ def test_own_columns_are_chosen_and_what_was_chosen_stays(page: Interventions) -
     assert last in page.at.selectbox(key="base own").options
     page.choose("base own", last).choose("set", examples.SHIPPED).choose("set", examples.OWN)
     assert page.at.selectbox(key="base own").value == last
+    page.choose("first column", "no")
+    assert "“no” holds numbers alone. Is it the column of the texts?" in page.texts
     page.choose("first column", "claim")
     assert page.errors == ["The column 'claim' cannot hold both texts of a pair. Choose another one."]
 
