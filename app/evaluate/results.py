@@ -94,7 +94,7 @@ def _methods(result: SetResult, number: int) -> None:
     with right:
         cells = pd.DataFrame(set_tables.method_columns(result.operators).cells(result.table))
         st.dataframe(cells, hide_index=True, key=f"methods {number}", alt="Methods and their metrics")
-        st.caption(" ".join(filter(None, (set_tables.NOTE, set_tables.plausibility_note(result.methods)))))
+        st.caption(set_tables.table_note(result.methods))
 
 
 def _statuses(result: SetResult, number: int) -> None:

@@ -67,7 +67,10 @@ def _head(listed: job_list.JobList, job: Job, *, is_shown: bool) -> None:
 
     about = f" for {without_folders(job.model)}, {job.method}, {counted(job.texts, 'input')}"
     with listed.head(job, plain_text.Bold(f"{job.id}. {job.variant}"), about):
-        readable = not is_shown and has_result(job)
+        result_is_there = has_result(job)
+        if is_shown and result_is_there:
+            st.caption("Shown below.")
+        readable = not is_shown and result_is_there
         if readable or (job.active and not is_shown):
             st.button("Show the result", key=f"show {job.id}", on_click=_show, args=(job.id,), disabled=not readable)
         listed.buttons(job, "Resume", GOES_ON, ask)

@@ -34,8 +34,9 @@ PEOPLE_NOTE = (
 NOTE = (
     "Means with 95 % bootstrap intervals over inputs. Behind: how much less evidence a method has than the best one on "
     "the same inputs; where the interval holds 0 the two are level. The consensus is made of the others and is not "
-    "recommended. † was optimised on these metrics, so it is listed and not compared."
+    "recommended."
 )
+OPTIMISED_NOTE = "† was optimised on these metrics, so it is listed and not compared."
 
 
 def method_columns(operators: Sequence[str]) -> Table[set_summary.MethodSummary]:
@@ -136,6 +137,12 @@ def metric_columns(operators: Sequence[str]) -> list[str]:
     return [*columns, *map(set_frames.plausibility_column, BY_PEOPLE)]
 
 
+def table_note(methods: pd.DataFrame) -> str:
+    """Return what the table of these methods shows."""
+    optimised = any("†" in set_summary.name_of(method) for method in methods["method"].unique())
+    return " ".join(filter(None, (NOTE, OPTIMISED_NOTE if optimised else "", plausibility_note(methods))))
+
+
 def plausibility_note(methods: pd.DataFrame) -> str:
     """Return how many inputs have marks of people that count, and what agreement says; empty without any."""
     column = set_frames.plausibility_column(BY_PEOPLE[0])
@@ -203,7 +210,7 @@ def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
         if len(sanity)
         else ""
     )
-    note = wording.escaped(f"{NOTE} {plausibility_note(methods)}".strip())
+    note = wording.escaped(table_note(methods))
     body = f"""<div class="crosslight">
 <p class="summary">{wording.escaped(set_summary.recommendation(methods, operators[0]).sentence)}</p>
 <h2>Methods</h2>{_wide(method_columns(operators).html(table))}<p class="note">{note}</p>

@@ -118,7 +118,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     "app/evaluate/results.py": (
         "label",
         "wording.counted(data['left_out'], 'row')",
-        "' '.join(filter(None, (set_tables.NOTE, set_tables.plausibility_note(result.methods))))",
+        "set_tables.table_note(result.methods)",
     ),
     "app/evaluate/view.py": (
         "counted(job.texts, 'input')",

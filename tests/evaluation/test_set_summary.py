@@ -25,7 +25,7 @@ from explainers.evaluation.set_summary import (
 )
 from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.set_tables import WORDS, distance_cell, latex_caption
+from explainers.report.set_tables import OPTIMISED_NOTE, WORDS, distance_cell, latex_caption, table_note
 from explainers.results.decision import Settings
 
 LABELS = ("negative", "positive")
@@ -301,3 +301,8 @@ def test_the_caption_of_the_latex_table_says_what_it_shows_and_names_no_file() -
         "Explanation methods for the model sst2, compared over 1,200 inputs: means with 95 % bootstrap intervals. "
         "Evidence is AOPC-C − AOPC-S under mask."
     )
+
+
+def test_the_note_explains_the_dagger_only_where_a_method_has_it() -> None:
+    assert OPTIMISED_NOTE in table_note(pd.DataFrame({"method": ["lime", "faml", "random"]}))
+    assert "†" not in table_note(pd.DataFrame({"method": ["lime", "random", "consensus"]}))
