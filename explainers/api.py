@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -108,7 +108,7 @@ def explain(
     """Explains why the model predicts its class (or what supports `label`) with each method, and measures each.
 
     A list, series or array of texts, pairs (text, text) or examples is explained one after the other, with a progress
-    bar. The inputs of a series keep its index in the tables.
+    bar. The tables have the index of a series.
 
     With `versus`, what supports the class rather than that other one: p(label) / (p(label) + p(versus)).
 
@@ -138,20 +138,22 @@ def explain(
     seconds = checked_budget(budget)
     explained = partial(compare, model, methods=ids, label=label, versus=versus, settings=settings, seconds=seconds)
     listed = getattr(text, "tolist", None)  # of a series or an array
-    index: list[Hashable] = getattr(getattr(text, "index", None), "tolist", list)()  # of a series
+    series_index = getattr(text, "index", None) if listed is not None else None
     text = text if listed is None else listed()
     if isinstance(text, list):
         if text_pair is not None or image is not None or guess:
             raise ExplanationError(
                 "text_pair, image and guess belong to one input. Put pairs and images into the list."
             )
-        examples = [checked_input(model, number, item, settings) for number, item in enumerate(text)]
-        finished = Comparisons(labels=index)
+        index = [None] * len(text) if series_index is None else series_index.tolist()
+        names = [input_name(number, index[number]) for number in range(len(text))]
+        examples = [checked_input(model, name, item, settings) for name, item in zip(names, text, strict=True)]
+        finished = Comparisons()
         for number, example in enumerate(tqdm(examples, desc="Explaining", unit="input")):
             try:
-                finished.append(explained(example))
+                finished.append(replace(explained(example), index=index[number]))
             except ExplanationError as error:
-                raise InputFailed(f"Input {number} (counted from 0): {error}", finished) from error
+                raise InputFailed(f"{names[number]}: {error}", finished) from error
         return finished
     example = to_example(text, text_pair)
     if image is not None:
@@ -193,13 +195,18 @@ def explain_beside(
     return two_models(first, explain(second, to_example(text, text_pair), image=image, **other), narrators)
 
 
-def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:
-    """Return an input of a list. Raises `ExplanationError` with its number, before the first one is explained."""
+def input_name(number: int, index: object) -> str:
+    """Return what an input of a list is called in an error."""
+    return f"Input {number} (counted from 0{'' if index is None else f'; index {index!r}'})"
+
+
+def checked_input(model: FrozenModel, name: str, item: Input, settings: Settings) -> Example:
+    """Return an input of a list. Raises `ExplanationError` with its name, before the first one is explained."""
     try:
         example = to_example(item)
         checked_encoding(model, example, settings)
     except ExplanationError as error:
-        raise ExplanationError(f"Input {number} (counted from 0): {error}") from error
+        raise ExplanationError(f"{name}: {error}") from error
     return example
 
 

@@ -311,13 +311,22 @@ def test_a_series_and_an_array_are_lists(model: FrozenModel, inputs: Any) -> Non
     assert [comparison.decision.encoding.texts for comparison in comparisons] == [("the good film",), ("bad",)]
 
 
-def test_the_inputs_of_a_series_keep_its_index(model: FrozenModel) -> None:
-    chosen = pd.Series(["the good film", "bad"], index=["b7", "a2"])
+def test_the_tables_have_the_index_of_a_series(model: FrozenModel) -> None:
+    chosen = pd.Series(["the good film", "bad", "dull"], index=["b7", "a2", "a2"])  # a label may come twice
     comparisons = explain(model, chosen, methods="occlusion")
-    assert comparisons.to_frame().groupby("input", sort=False).size().to_dict() == {"b7": 3, "a2": 1}
-    assert "<td>a2</td><td>bad</td>" in comparisons._repr_html_()  # type: ignore[attr-defined]
-    by_number = explain(model, chosen.reset_index(drop=True), methods="occlusion").to_frame()
-    assert by_number.input.unique().tolist() == [0, 1]
+    rows = comparisons.to_frame().groupby(["input", "index"], sort=False).size()
+    assert rows.to_dict() == {(0, "b7"): 3, (1, "a2"): 1, (2, "a2"): 1}
+    assert "<td>1</td><td>a2</td><td>bad</td>" in comparisons._repr_html_()  # type: ignore[attr-defined]
+    comparisons.reverse()
+    assert comparisons.to_frame()["index"].tolist()[:2] == ["a2", "a2"]
+    comparisons.extend(explain(model, ["the plot"], methods="occlusion"))
+    assert comparisons.to_frame()["index"].isna().sum() == 2
+    assert "index" not in explain(model, ["the plot"], methods="occlusion").to_frame()
+
+
+def test_an_error_names_the_index_of_the_input(model: FrozenModel) -> None:
+    with pytest.raises(ExplanationError, match=r"^Input 1 \(counted from 0; index 'a2'\): An input is a text"):
+        explain(model, pd.Series(["good", None], index=["b7", "a2"]), methods="occlusion")
 
 
 def test_a_whole_table_is_refused_with_what_to_give(model: FrozenModel) -> None:

@@ -5,7 +5,7 @@ line, the app and stored results alike. Importing this module does not load torc
 """
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -69,6 +69,7 @@ class Comparison:
     order: tuple[str, ...] = ()
     budget: float | None = None  # seconds; None: until all is done
     postponed: tuple[str, ...] = ()  # the parts that did not fit into the budget (`events.Postponed`)
+    index: Any = None  # of the input in the pandas series from which it comes
 
     def __repr__(self) -> str:
         """Return a line about it, as "<Comparison of sst2, for positive (0.98): 10 methods, 1 failed>"."""
@@ -340,24 +341,19 @@ def _operator(check: OperatorCheck) -> dict[str, Any]:
 
 
 class Comparisons(list[Comparison]):
-    """A list in the order of the inputs, whose tables stand below each other. `labels` are those of a series, by which
-    its inputs are called; without any they are numbers from 0."""
-
-    def __init__(self, comparisons: Iterable[Comparison] = (), labels: Sequence[Hashable] = ()) -> None:
-        super().__init__(comparisons)
-        self.labels = labels
-
-    def label(self, number: int) -> Hashable:
-        """Return what an input is called."""
-        return self.labels[number] if self.labels else number
+    """A list in the order of the inputs, whose tables stand below each other."""
 
     def to_frame(self, table: Table = "scores") -> "pandas.DataFrame":
-        """Return `Comparison.to_frame` of all, with what the input is called in the first column `input`."""
+        """Return `Comparison.to_frame` of all, with the number of the input, from 0, in the first column `input`, and
+        with the index of those that come from a series in the second, `index`."""
         import pandas as pd
 
+        from_series = any(comparison.index is not None for comparison in self)
         frames = [comparison.to_frame(table) for comparison in self]
-        for number, frame in enumerate(frames):
-            frame.insert(0, "input", pd.Series([self.label(number)] * len(frame), frame.index))
+        for number, (frame, comparison) in enumerate(zip(frames, self, strict=True)):
+            frame.insert(0, "input", number)
+            if from_series:
+                frame.insert(1, "index", pd.Series([comparison.index] * len(frame), frame.index))
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"input": []})
 
     def __repr__(self) -> str:
