@@ -26,7 +26,7 @@ from explainers.comparison.confidence import compared_count, confidence
 from explainers.metrics.chance import FEWEST_UNITS, evidence, fixed_sequence, sampled_null
 from explainers.metrics.faithfulness import decisive_metric, decisive_metrics
 from explainers.metrics.spec import MetricSpec
-from explainers.results.answer import CONSENSUS, LEAST, Answer, ErasureEffect, Units
+from explainers.results.answer import CONSENSUS, LEAST, Answer, Confidence, ErasureEffect, Units
 from explainers.results.attribution import PERCENTS, top_count
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ NO_METHOD = "Only methods that are not compared, such as controls, have been com
 PREDICTED_ONLY = "The methods that were chosen explain the predicted class only, and this is another one."
 NO_CONTRAST = "The methods that were chosen explain a class, not one class rather than another."
 NOTHING = "No method gave an explanation."
+NOT_KNOWN = "How often such an answer is right is not known: {}."
 CONTRAST_NOT_MEASURED = "it was not measured where one class is explained rather than another"
 UNLIKE_TRAINING = "it was not measured for inputs unlike those that the model was trained on"
 PART_NOT_MEASURED = "it was not measured where the words of some sentences alone are explained"
@@ -157,19 +158,23 @@ def _tested(
 
 def _confidence(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]]) -> dict[str, Any]:
     """Return how often such a consensus was right where the truth is known, or why that is not known."""
+    given = _confidence_or_reason(comparison, rows)
+    return {"confidence": given} if isinstance(given, Confidence) else {"no_confidence": NOT_KNOWN.format(given)}
+
+
+def _confidence_or_reason(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]]) -> Confidence | str:
     encoding = comparison.decision.encoding
     if comparison.decision.target.is_contrast:
-        return {"no_confidence": CONTRAST_NOT_MEASURED}
+        return CONTRAST_NOT_MEASURED
     if encoding.unlike_training:
-        return {"no_confidence": UNLIKE_TRAINING}
+        return UNLIKE_TRAINING
     if comparison.decision.settings.opened:
-        return {"no_confidence": PART_NOT_MEASURED}
+        return PART_NOT_MEASURED
     if not comparison.decision.settings.by_word:
-        return {"no_confidence": SENTENCES_NOT_MEASURED}
+        return SENTENCES_NOT_MEASURED
     units = len(encoding.units)
     shared = consensus.agreement(list(rows.values()), compared_count(units))
-    given = confidence(shared, units, texts=len(encoding.texts), methods=rows, image=encoding.multimodal)
-    return {"no_confidence": given} if isinstance(given, str) else {"confidence": given}
+    return confidence(shared, units, texts=len(encoding.texts), methods=rows, image=encoding.multimodal)
 
 
 def _decisive_count(joint: "MethodResult", cut: int) -> int:

@@ -24,11 +24,15 @@ from explainers.results.answer import Confidence
 from explainers.results.attribution import top_count
 
 OTHER_INPUTS = "it was measured for texts and pairs of texts only"
-OTHER_METHODS = "it was not measured for this set of methods"
-OTHER_LENGTH = "it was not measured for {} of {} words"
-AGREE_LESS = "the methods agree less about the first words than they did on models with a known reason"
+OTHER_METHODS = "it was not measured for {} with this set of methods"
+OTHER_LENGTH = "it was measured for {} of {:.0f} to {:.0f} words, and this input has {}, punctuation included"
+AGREE_LESS = (
+    "the methods agree less about the first words than on nearly all inputs of about this length for which it was "
+    "measured"
+)
 CONFIDENCE = ASSETS / "confidence.json"
 REGRESSION, BASE_RATE = "regression", "base rate"
+KINDS = {1: "text", 2: "pair"}  # of an input, by its number of texts
 PREDICTORS = ("intercept", "agreement", "units", "pair", "learned")
 
 
@@ -51,15 +55,16 @@ def confidence(
     """Return that of the consensus of `methods`, which agree by `agreement`, 0…1, on so many texts and units; or, as a
     clause, why there is none: for images, for other sets of methods, for other lengths, and where the methods agree
     less than was measured for inputs about as long. More agreement than was measured counts as the most."""
-    form, kind = _form(methods), "image" if image else {1: "text", 2: "pair"}.get(texts, "")
-    if not kind or kind == "image":
+    if image or texts not in KINDS:
         return OTHER_INPUTS
+    form, kind = _form(methods), KINDS[texts]
     by_band = measured()["cells"].get(f"{kind}, {form}")
     if not by_band:
-        return OTHER_METHODS
+        return OTHER_METHODS.format(f"{kind}s")
     cell = by_band[band_of(units, measured()["bands of units"])]
     if cell is None or not cell["units"][0] <= units <= cell["units"][1]:
-        return OTHER_LENGTH.format(f"{kind}s", units)
+        ends = [end for known in by_band if known for end in known["units"]]
+        return OTHER_LENGTH.format(f"{kind}s", min(ends), max(ends), units)
     least, most = cell["agreement"]
     if agreement < least:
         return AGREE_LESS

@@ -59,9 +59,9 @@ class FrozenModel:
     input_names: tuple[str, ...] = ()  # names of the texts it reads; empty where they are not known: one or two
     unknown: int | None = field(default=None, repr=False)  # the id of the unknown token
     english_only: bool = False  # whether it was trained on English only
-    mean_pooled: bool = field(default=False, repr=False)  # the class is read from all tokens, not the first
-    last_token: bool = field(default=False, repr=False)  # the class is read from it, as decoders do
-    replacement: str = field(default="", repr=False)  # stands for erased words: "end-of-text token"
+    mean_pooled: bool = field(default=False, repr=False)  # whether the class is read from all tokens
+    last_token: bool = field(default=False, repr=False)  # whether the class is read from it, as in decoders
+    replacement: str = field(default="", repr=False)  # what stands for erased words without a mask token
     segmented: bool = field(default=True, repr=False)  # whether it takes token_type_ids
     multi_label: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))

@@ -26,7 +26,7 @@ UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"
 NONE_ALONE = "By itself no method is shown to be better than random orders."
 RANDOM = "not shown to be better than random"
-NOT_TESTED = "not tested, because {} comes first and fails"
+NOT_TESTED = "not tested, because {}, tested before, failed"
 SMALL = "They change p hardly more than random {} do."
 SMALL_ONE = "It changes p hardly more than a random {} does."
 REPORTED = "asked in words, so not compared"
@@ -332,7 +332,7 @@ def advice(answer: Answer, comparison: "Comparison") -> str:
         more = "More sentences" if opened else LONGER.get(comparison.decision.settings.unit, "A longer input")
         if len(comparison.decision.encoding.units) < FEWEST_UNITS:
             return f"{more} can be tested." if comparison.results else ""
-        return f"{more}, another class or other methods may have an answer." if comparison.results else ""
+        return f"{more}, another class or other methods may give an answer." if comparison.results else ""
     longer = "more sentences" if opened else "a longer text"
     return f"Another operator, {longer}, or units that act together may show more."
 

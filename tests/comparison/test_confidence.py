@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from explainers.comparison import confidence as module
-from explainers.comparison.answer import UNLIKE_TRAINING, answer
+from explainers.comparison.answer import NOT_KNOWN, UNLIKE_TRAINING, answer
 from explainers.comparison.confidence import (
     AGREE_LESS,
     OTHER_INPUTS,
@@ -77,11 +77,11 @@ def test_the_interval_is_1_96_deviations_of_the_logit_wide() -> None:
     [
         (0.1, 10, 1, False, AGREE_LESS),
         (0.05, 20, 1, False, AGREE_LESS),
-        (0.5, 29, 1, False, OTHER_LENGTH.format("texts", 29)),
-        (0.5, 20, 2, False, OTHER_LENGTH.format("pairs", 20)),
-        (0.5, 4, 1, False, OTHER_LENGTH.format("texts", 4)),
-        (0.5, 41, 1, False, OTHER_LENGTH.format("texts", 41)),
-        (0.5, 9, 2, False, OTHER_LENGTH.format("pairs", 9)),
+        (0.5, 29, 1, False, OTHER_LENGTH.format("texts", 5, 28, 29)),
+        (0.5, 20, 2, False, OTHER_LENGTH.format("pairs", 10, 15, 20)),
+        (0.5, 4, 1, False, OTHER_LENGTH.format("texts", 5, 28, 4)),
+        (0.5, 41, 1, False, OTHER_LENGTH.format("texts", 5, 28, 41)),
+        (0.5, 9, 2, False, OTHER_LENGTH.format("pairs", 10, 15, 9)),
         (0.5, 10, 1, True, OTHER_INPUTS),
         (0.5, 10, 3, False, OTHER_INPUTS),
     ],
@@ -108,12 +108,12 @@ def test_learned_methods_have_a_coefficient_and_a_range_of_their_own() -> None:
     assert isinstance(value, Confidence)
     assert value.share == pytest.approx(logistic(3.0))
     assert confidence(0.3, 10, texts=1, methods=ALL) == AGREE_LESS
-    assert confidence(0.5, 10, texts=2, methods=ALL) == OTHER_METHODS
+    assert confidence(0.5, 10, texts=2, methods=ALL) == OTHER_METHODS.format("pairs")
 
 
 @pytest.mark.parametrize("methods", [(), ("lime",), ("aml",), ("aml", "lime"), (*ALL, "cimi")])
 def test_there_is_none_for_a_set_of_methods_that_was_not_measured(methods: tuple[str, ...]) -> None:
-    assert confidence(0.5, 10, texts=1, methods=methods) == OTHER_METHODS
+    assert confidence(0.5, 10, texts=1, methods=methods) == OTHER_METHODS.format("texts")
 
 
 def test_an_input_unlike_those_that_were_measured_has_none(compared: Callable[..., Comparison]) -> None:
@@ -125,7 +125,7 @@ def test_an_input_unlike_those_that_were_measured_has_none(compared: Callable[..
     given = [answer(each, finished=True) for each in (comparison, unlike)]
     assert [one.status for one in given] == ["supported", "supported"]
     assert [one.confidence is None for one in given] == [False, True]
-    assert [one.no_confidence for one in given] == ["", UNLIKE_TRAINING]
+    assert [one.no_confidence for one in given] == ["", NOT_KNOWN.format(UNLIKE_TRAINING)]
 
 
 def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(
@@ -141,7 +141,11 @@ def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(
 
 @pytest.mark.parametrize(
     ("units", "share"),
-    [(15, Confidence(0.9, 0.8, 0.95, 40)), (16, Confidence(0.7, 0.6, 0.8, 50)), (31, OTHER_LENGTH.format("texts", 31))],
+    [
+        (15, Confidence(0.9, 0.8, 0.95, 40)),
+        (16, Confidence(0.7, 0.6, 0.8, 50)),
+        (31, OTHER_LENGTH.format("texts", 5, 28, 31)),
+    ],
 )
 def test_the_share_is_that_of_inputs_about_as_long(
     units: int, share: Confidence | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

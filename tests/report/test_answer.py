@@ -197,8 +197,8 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
 
 
 def test_a_missing_confidence_is_told_with_its_reason_once_all_methods_are_there() -> None:
-    lacking = Answer("supported", no_confidence="it was not measured for texts of 60 words")
-    said = "How often such an answer is right is not known: it was not measured for texts of 60 words."
+    said = "How often such an answer is right is not known: it was measured for words only."
+    lacking = Answer("supported", no_confidence=said)
     assert confidence_sentence(lacking) == said
     assert confidence_sentence(replace(lacking, provisional=True)) == ""
     assert confidence_sentence(replace(lacking, status="open")) == ""
@@ -304,7 +304,7 @@ def test_what_comes_after_the_end_of_the_test_is_not_tested() -> None:
     assert group_lines(early, COMPARISON) == [
         "Supported: LIME",
         "Not shown to be better than random: IvRA",
-        "Not tested, because IvRA comes first and fails: Occlusion, AML",
+        "Not tested, because IvRA, tested before, failed: Occlusion, AML",
     ]
     nothing = replace(OPEN, random=("lime", "aml"))  # the consensus has not passed
     assert group_lines(nothing, COMPARISON) == ["Not shown to be better than random: LIME, AML"]
@@ -352,7 +352,7 @@ def test_what_can_be_tried_is_said_where_nothing_can_be_told() -> None:
         ("example", "A prompt with more examples"),
         ("sentence", "The same text by word or a longer one"),
     ):
-        for units, rest in ((2, " can be tested."), (9, ", another class or other methods may have an answer.")):
+        for units, rest in ((2, " can be tested."), (9, ", another class or other methods may give an answer.")):
             decision = SimpleNamespace(settings=Settings(unit=unit), encoding=SimpleNamespace(units=range(units)))  # type: ignore[arg-type]
             given = advice(REFUSED, SimpleNamespace(decision=decision, results=(1,)))  # type: ignore[arg-type]
             assert given == f"{more}{rest}"

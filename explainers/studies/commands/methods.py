@@ -184,7 +184,7 @@ def usefulness_measure_command(
     folder: Annotated[Path, typer.Option(help="Folder for models and rows; an interrupted run goes on.")] = Path(
         "runs/usefulness"
     ),
-    seeds: Annotated[str, typer.Option(help="Seeds of the trainings, separated by commas.")] = "0,1",
+    seeds: Annotated[str, typer.Option(help="Seeds of the trainings, separated by commas.")] = "0,1,2",
 ) -> None:
     """Remove the words that explanations name, train again, and test on clean mails."""
     with options.user_errors():

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from explainers.metrics.bootstrap import wilson
 from explainers.models.inputs.encoding import Erasure
 from explainers.report.tables import Table, TableColumn, interval_cell
 from explainers.results.answer import CONSENSUS, Null
-from explainers.studies.planted.confidence_fit import BANDS, FEWEST, Bin, Checked, by_default, is_right
+from explainers.studies.planted.confidence_fit import BANDS, FEWEST, Bin, Checked, is_right, share_interval
 from explainers.studies.planted.measure import Row
 from explainers.studies.planted.truth import CONTROLS, evidence_of
 
@@ -75,9 +77,10 @@ def _share(value: Sequence[float] | None) -> str | None:
     return f"{value[0]:.3f} [{value[1]:.3f}, {value[2]:.3f}]" if value else None
 
 
-TESTED = """Is an answer less often right that fails the test, or holds under one operator alone? Of the inputs with
-learned methods, by whether the joint order beats {controls} random orders under `mask`, and under how many of `delete`
-and `zero` it beats all of {others} there:"""
+TESTED = """Is the joint order less often right where it does not beat the random orders? Of the inputs with learned
+methods, by whether the joint order of all methods that were measured beats {controls} random orders under `mask`, at
+the 5 % level of a comparison, and under how many of `delete` and `zero` it beats all of {others} there, a level of
+{level:.0f} %:"""
 OTHERS: tuple[Erasure, ...] = ("delete", "zero")
 
 
@@ -92,9 +95,7 @@ class Tested:
 
     @property
     def share(self) -> str:
-        number = len(self.right)
-        low, high = wilson(sum(self.right), number)
-        return _share((sum(self.right) / number, low, high)) or ""
+        return _share(share_interval(np.array(self.right, dtype=float))) or ""
 
 
 TESTED_TABLE: Table[Tested] = Table(
@@ -118,9 +119,10 @@ def text_by_test(rows: Sequence[Row]) -> str:
         own = {erasure: evidence_of(row, [row["curves"][erasure][CONSENSUS]])[0] for erasure in ("mask", *OTHERS)}
         passes = Null(tuple(evidence_of(row, row["random"]["mask"][:CONTROLS]).tolist())).beaten_by(own["mask"])
         beaten = sum(own[erasure] > evidence_of(row, row["random"][erasure]).max() for erasure in OTHERS)
-        groups.setdefault((passes, int(beaten)), []).append(is_right(by_default(row)))
+        groups.setdefault((passes, int(beaten)), []).append(is_right(row))
     order = sorted(groups, reverse=True)
-    head = TESTED.format(controls=CONTROLS, others=len(tested[0]["random"][OTHERS[0]]))
+    others = len(tested[0]["random"][OTHERS[0]])
+    head = TESTED.format(controls=CONTROLS, others=others, level=100 / (others + 1))
     return f"{head}\n\n{TESTED_TABLE.markdown([Tested(*key, tuple(groups[key])) for key in order])}"
 
 

@@ -131,7 +131,7 @@ TOP = 20  # percent: the first units by which the methods agree
 
 
 def evidence_of(row: Row, lines: Sequence[Sequence[int]]) -> Floats:
-    """T under `mask` of orders with these curves, (orders,)."""
+    """T of orders with these curves under one operator, (orders,)."""
     p = at_percents(lines, row["units"])
     values: Floats = (p[:, 1] - p[:, 0]).mean(axis=1)
     return values

@@ -1,8 +1,8 @@
 """Mails of two newsgroups, raw and clean (20 Newsgroups, sorted by date, its training part; Lang, 1995).
 
 What tells the group of a raw mail need not be what it says: headers, signatures and quotes name people, institutes and
-machines that write to one group alone. A clean mail is what its writer says: without headers, quoted lines and the
-last paragraph that looks like a signature, as scikit-learn removes them.
+machines that write to one group alone. A clean mail is what its writer says: without headers, the last paragraph where
+it looks like a signature, and quoted lines, as scikit-learn removes them.
 """
 
 import random
@@ -19,14 +19,15 @@ FILE = "newsgroups_religion/20news-bydate-train.tar.gz"
 GROUPS = ("alt.atheism", "soc.religion.christian")
 LABELS = ("atheism", "Christianity")  # of these groups, in their order
 SHORTEST = 20  # words of a clean mail
-LONGEST = 60  # words of a mail that the classifier reads; its headers come first
+LONGEST = 60  # words of a mail that are read; its headers come first
 TEST, VOCABULARY, VALIDATION, TRAIN = 400, 300, 100, 600  # mails of each part, in the order in which they are taken
 WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class Mails:
-    """Raw mails to train on, and clean ones: some tell which words are no shortcuts, the others test."""
+    """Whole raw mails to train on, raw ones to look at, and clean ones: the words of some are no shortcuts, the others
+    are the test. What is read of a mail are its first words, but for those that are still to be trained on."""
 
     train: tuple[Example, ...]
     validation: tuple[Example, ...]
@@ -41,7 +42,7 @@ def read_mails(folder: Path) -> Mails:
     """
     raw = sorted(_raw(folder / FILE))
     random.Random(0).shuffle(raw)
-    rows = [(Example(first_words(text), label=label), clean(text), label) for _, text, label in raw]
+    rows = [(Example(text, label=label), clean(text)) for _, text, label in raw]
     rows = [row for row in rows if len(row[1].split()) >= SHORTEST]
     needed = TEST + VOCABULARY + VALIDATION + TRAIN
     if len(rows) < needed:
@@ -51,10 +52,10 @@ def read_mails(folder: Path) -> Mails:
         [next(parts) for _ in range(count)] for count in (TEST, VOCABULARY, VALIDATION, TRAIN)
     )
     return Mails(
-        tuple(mail for mail, _, _ in train),
-        tuple(mail for mail, _, _ in validation),
-        frozenset(word for _, text, _ in vocabulary for word in words_of(text)),
-        tuple(Example(first_words(text), label=label) for _, text, label in test),
+        tuple(mail for mail, _ in train),
+        tuple(read(mail) for mail, _ in validation),
+        frozenset(word for _, text in vocabulary for word in words_of(text)),
+        tuple(read(Example(text, label=mail.label)) for mail, text in test),
     )
 
 
@@ -71,18 +72,20 @@ def _raw(path: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def clean(text: str) -> str:
-    """Return a mail without headers, quoted lines and signature."""
+    """Return a mail without headers, signature and quoted lines, in this order, as `fetch_20newsgroups` does with
+    `remove`; it has no public form for a file that is there already."""
     from sklearn.datasets._twenty_newsgroups import (
         strip_newsgroup_footer,
         strip_newsgroup_header,
         strip_newsgroup_quoting,
     )
 
-    return str(strip_newsgroup_footer(strip_newsgroup_quoting(strip_newsgroup_header(text))))
+    return str(strip_newsgroup_quoting(strip_newsgroup_footer(strip_newsgroup_header(text))))
 
 
-def first_words(text: str) -> str:
-    return " ".join(text.split()[:LONGEST])
+def read(mail: Example) -> Example:
+    """Return what is read of a mail: its first words."""
+    return Example(" ".join(mail.text.split()[:LONGEST]), label=mail.label)
 
 
 def words_of(text: str) -> Iterable[str]:
@@ -90,9 +93,7 @@ def words_of(text: str) -> Iterable[str]:
     return (word.lower() for word in WORD.findall(text))
 
 
-def without(mails: Iterable[Example], removed: Collection[str]) -> tuple[Example, ...]:
-    """Return the mails without these words, wherever they stand."""
-    return tuple(
-        Example(WORD.sub(lambda word: "" if word[0].lower() in removed else word[0], mail.text), label=mail.label)
-        for mail in mails
-    )
+def without(mail: Example, removed: Collection[str]) -> Example:
+    """Return what is read of a mail without these words, wherever they stand: others follow in their place."""
+    text = WORD.sub(lambda word: "" if word[0].lower() in removed else word[0], mail.text)
+    return read(Example(text, label=mail.label))

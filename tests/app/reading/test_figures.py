@@ -66,8 +66,8 @@ def test_what_the_answer_says_of_methods_is_said_of_those_of_the_step(comparison
     )
     text = " ".join(figure_sentences(replace(comparison, answer=shown), STATE))
     assert f"By the consensus of {answer.compared} methods: “" in text
-    assert "here: AML, LIME. Not shown to be better than random: IvRA. Not tested, because IvRA comes" in text
-    assert "first and fails: Random." in text
+    assert "here: AML, LIME. Not shown to be better than random: IvRA. Not tested, because IvRA" in text
+    assert "IvRA, tested before, failed: Random." in text
     assert "CIMI" not in text
     assert "Occlusion" not in text
 
