@@ -334,6 +334,12 @@ def test_a_whole_table_is_refused_with_what_to_give(model: FrozenModel) -> None:
         explain(model, pd.DataFrame({"text": ["the good film"]}), methods="occlusion")  # type: ignore[call-overload]
 
 
+def test_a_printed_comparison_is_its_answer_in_sentences(model: FrozenModel) -> None:
+    comparison = explain(model, "the good film", methods=QUICK)
+    assert str(comparison) == summary(comparison)
+    assert "the test against random orders needs at least" in str(comparison)
+
+
 def test_a_model_is_shown_without_its_weights(model: FrozenModel) -> None:
     shown = repr(model)
     assert shown.startswith("FrozenModel(name='bag', labels=('negative', 'positive'), version='1'")

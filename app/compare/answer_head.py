@@ -15,7 +15,7 @@ from app.compare.state import NO_OTHER, PREDICTED, compare_state
 from explainers.evaluation.names import RANDOM
 from explainers.models.inputs.encoding import Erasure
 from explainers.report import answer as answer_report
-from explainers.report.confidence import confidence_sentence
+from explainers.report.confidence import confidence_sentence, margin_sentence
 from explainers.report.wording import decimals, escaped, holding_clauses, name_of_units, one_line, plural, target_name
 from explainers.results.answer import Answer, ErasureEffect, Units
 from explainers.results.comparison import Comparison
@@ -23,6 +23,7 @@ from explainers.results.comparison import Comparison
 NO_METHOD = "No method is chosen. Choose at least one."
 WAITING = "Which words carry this decision? The first results are on their way."
 NOT_MEASURED = "The random orders were not measured, so there is no answer."
+STOPPED_EARLY = "Stopped before there was an answer."
 NOTHING = "No method has finished, so there is no answer."
 NO_TIME = "No answer in {} s: {} did not fit. Compute the rest, or give more time."
 SO_FAR, MISSING = "{} of {} methods so far", "only {} of {} methods had time"
@@ -191,6 +192,8 @@ def _waiting(run: Run) -> str:
         return NO_METHOD
     if run.active:
         return WAITING
+    if run.status == "stopped":
+        return STOPPED_EARLY
     if _had_no_time(run):
         orders = run.current is not None and RANDOM in run.current.postponed
         return NO_TIME.format(run.short_of, "the random orders" if orders else "a second method")
@@ -276,6 +279,7 @@ def _below(shown: Run, answer: Answer) -> str:
     comparison = shown.comparison()
     sentences = (
         answer.refusal,
+        margin_sentence(comparison),
         answer_report.size_sentence(answer, comparison),
         "" if answer.refusal else answer_report.method_sentence(answer, comparison, brief=True),
         answer_report.chance_sentence(answer),

@@ -306,7 +306,7 @@ def _result(comparison: "Comparison", duel: Duel) -> str:
     units = wording.plural(wording.name_of_units(comparison.decision))
     if duel.winner is not None:
         seldom = f"random {units} seldom differ by as much (p = {wording.number(duel.p)})"
-        return f"So the evidence supports {_name(duel.winner)}: {seldom}."
+        return f"So this experiment supports {_name(duel.winner)}: {seldom}."
     first, second = (side.removed for side in duel.sides)
     if min(first, second) >= float(np.mean(duel.random_removed)):
         why = f"neither side counts more than random {units}"

@@ -71,6 +71,8 @@ def table(run: Run) -> list[dict[str, str | float]]:
 
 
 QUICKEST, WAITING, SLOWEST = 0.5, 1.0, 3.0  # seconds between two redraws of a run that is on its way
+LAST_GOOD = "the last comparison that worked."
+INTERRUPTED = "the comparison before, as far as it came."
 TO_COME = "Curves, agreement, a second model and downloads stand here as soon as the model has answered."
 WORTH_SAYING = 5.0  # seconds that are left
 PER_RUN = 0.1  # more seconds for each run on its way, so that many tabs do not keep the server busy with drawing
@@ -159,7 +161,7 @@ def _problems(run: Run, visible: Run | None) -> None:
     elif run.status == "failed":
         plain_text.error(run.error)
     if visible is not None and visible is not run:
-        st.caption("Below: the last comparison that worked.")
+        st.caption(f"Below: {LAST_GOOD if visible.finished else INTERRUPTED}")
     for sentence in _doubts(run):
         plain_text.warning(sentence)
 
@@ -293,7 +295,7 @@ def budget_line(run: Run) -> str:
     seconds = run.seconds_missing
     what = "The rest" if came[HOW_FAR[0]] < len(run.columns) else f"The rest ({missing(run)})"
     rest = f"{what} takes about {wording.duration(max(seconds, 1.0))}." if seconds else ""
-    return f"{wording.counted(len(run.columns), 'method')} in {run.seconds:.0f} s: {parts}. {rest}".strip()
+    return f"After {run.seconds:.0f} s, of {wording.counted(len(run.columns), 'method')}: {parts}. {rest}".strip()
 
 
 def missing(run: Run) -> str:

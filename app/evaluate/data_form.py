@@ -196,7 +196,8 @@ def _class_boxes(
 def _boxes(unknown: Sequence[str], column: str, labels: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     if not 0 < len(unknown) <= MOST_UNKNOWN:
         return ()
-    st.caption("The model has no classes of these names. Check the class of each:")
+    st.caption("These labels name no class of the model for sure. Check the class of each:")
+    unknown = sorted(unknown, key=int) if all(label.isdecimal() for label in unknown) else unknown
     chosen = {}
     for start in range(0, len(unknown), 3):
         for cell, label in zip(st.columns(3), unknown[start : start + 3], strict=False):

@@ -90,7 +90,9 @@ def _pair_columns(content: bytes, name: str) -> tuple[str, ...]:
     if len(present) < 2:
         return ()
     first, second = guessed_pair(present, longest)
-    second = second or guessed("text", [column for column in present if column != first])
+    if not second:  # no name tells them: in the order of the file
+        second = guessed("text", [column for column in present if column != first])
+        first, second = sorted((first, second), key=present.index)
     chosen = _two_boxes(present, ("Premise", first), ("Hypothesis", second))
     warn_of_numbers(chosen, content, name)
     return chosen

@@ -66,12 +66,12 @@ def label_number(cell: str, known: Sequence[str], labels: Sequence[str], line: i
     if number is None and class_number(cell, labels) is not None:
         raise DataUnavailable(
             f"Line {line:,} has the label {cell[:40]!r}. Numbers here may be ratings, or counted from 1: give each its "
-            f"class, with --label-class {cell[:40]}={labels[0]} or on the page."
+            f"class, in a terminal with --label-class {cell[:40]}={labels[0]}."
         )
     if number is None:
         probable = probable_class(cell, labels)
         given = shlex.quote(f"{cell[:40]}={probable}")
-        hint = f" Give it its class, with --label-class {given} or on the page." if probable else ""
+        hint = f" Give it its class, in a terminal with --label-class {given}." if probable else ""
         raise DataUnavailable(
             f"Line {line:,} has the label {cell[:40]!r}; the classes are {listed_classes(labels)}.{hint}"
         )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from explainers.methods.registry import method_spec
 from explainers.metrics.chance import FEWEST_UNITS
 from explainers.report import wording
-from explainers.report.confidence import confidence_sentence
-from explainers.results.answer import CONSENSUS, DECIDING, ORDER_OF_TESTS, Answer, ErasureEffect, Units
+from explainers.report.confidence import confidence_sentence, margin_sentence
+from explainers.results.answer import CONSENSUS, DECIDING, LEAST, ORDER_OF_TESTS, Answer, ErasureEffect, Units
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -158,19 +158,19 @@ def chance_sentence(answer: Answer) -> str:
     if answer.status == "supported":
         alone = "" if answer.better_than_chance or not answer.random else f" {NONE_ALONE}"
         if answer.exact:
-            better = _share(1 - answer.p)
-            return f"Their joint order is better than {better} of all orders (p = {wording.number(answer.p)}).{alone}"
-        return f"Their joint order beats all {answer.orders} random ones.{alone}"
+            share, p = _share(1 - answer.p), wording.number(answer.p)
+            return f"The methods' joint order is better than {share} of all orders (p = {p}).{alone}"
+        return f"The methods' joint order beats all {answer.orders} random ones.{alone}"
     if answer.leading:
         beaten = f"all {answer.orders} random ones" if answer.orders > 1 else "one random order"
         tested = f"With more time it is tested against {DECIDING}."
-        return f"So far their joint order beats {beaten} (p = {wording.number(answer.p)}). {tested}"
+        return f"So far the methods' joint order beats {beaten} (p = {wording.number(answer.p)}). {tested}"
     as_good = round(answer.p * (answer.orders + 1)) - 1
     share = f"{_share(answer.p)} of all" if answer.exact else f"{as_good} of {answer.orders} random"
     do = "does" if as_good == 1 and not answer.exact else "do"
     if answer.undecided:
-        return f"So far {share} orders {do} as well as their joint order."
-    return f"Their joint order is no better than chance: {share} {'orders' if answer.exact else 'ones'} {do} as well."
+        return f"So far {share} orders {do} as well as the methods' joint order."
+    return f"The methods' joint order is not shown to be better than random: {share} orders {do} as well."
 
 
 def size_sentence(answer: Answer, comparison: "Comparison") -> str:
@@ -306,7 +306,15 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
         abstaining_line(answer, comparison),
     )
     size = size_sentence(answer, comparison)
-    sentences = [first, size, tested, compared, chance_sentence(answer), confidence_sentence(answer)]
+    sentences = [
+        first,
+        margin_sentence(comparison),
+        size,
+        tested,
+        compared,
+        chance_sentence(answer),
+        confidence_sentence(answer),
+    ]
     return [*filter(None, sentences), *(f"{line}." for line in lines if line)]
 
 
@@ -328,6 +336,8 @@ def advice(answer: Answer, comparison: "Comparison") -> str:
     if answer.status != "open" or answer.undecided:
         return ""
     opened = comparison.decision.settings.opened
+    if comparison.probability <= LEAST:
+        return "Another class can be explained."
     if answer.refusal and not answer.words:
         more = "More sentences" if opened else LONGER.get(comparison.decision.settings.unit, "A longer input")
         if len(comparison.decision.encoding.units) < FEWEST_UNITS:

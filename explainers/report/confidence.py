@@ -1,9 +1,15 @@
-"""How often an answer such as this one was right where the reason was known, in a sentence."""
+"""How sure the model is, and how often an answer such as this one was right where the reason was known."""
+
+from typing import TYPE_CHECKING
 
 from explainers.report import wording
 from explainers.results.answer import Answer
 
-FOUND = "On other models, trained to decide by known words, the joint order found exactly these words"
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
+
+NARROW = 0.1  # between the probabilities of the two likeliest classes
+FOUND = "On other models, whose deciding words are known, the methods' joint order put exactly those words first"
 
 
 def confidence_sentence(answer: Answer) -> str:
@@ -18,3 +24,15 @@ def confidence_sentence(answer: Answer) -> str:
     alike = f"{given.inputs} inputs of about this length"
     some = "inputs where methods agreed this much" if given.by_agreement else alike
     return f"{FOUND} in {share} % [{low}, {high}] of {some}."
+
+
+def margin_sentence(comparison: "Comparison") -> str:
+    """Return that the model hardly prefers the class that it predicts; empty where it does, and for other questions."""
+    if not comparison.explains_predicted or len(comparison.probabilities) < 2:
+        return ""
+    first, second = sorted(comparison.probabilities)[:-3:-1]
+    if first - second >= NARROW:
+        return ""
+    classes = [comparison.decision.card.labels[comparison.probabilities.index(p)] for p in (first, second)]
+    (one, p), (other, q) = zip(map(wording.one_line, classes), map(wording.decimals, (first, second)), strict=True)
+    return f"The model is nearly undecided: {one} {p}, {other} {q}."

@@ -153,11 +153,9 @@ def _groups(firsts: Firsts) -> list[Group]:
 
 
 def _who_agrees(comparison: "Comparison", groups: Sequence[Group]) -> str:
-    verbs = ["agree on", *["on"] * (len(groups) - 1)]
-    return ", ".join(
-        f"{join_names(names)} {verb} {quoted_among(comparison, at)}"
-        for verb, (at, names) in zip(verbs, groups, strict=True)
-    )
+    (first, names), *others = groups
+    rest = (f"{join_names(names)} {quoted_among(comparison, at)}" for at, names in others)
+    return ", ".join([f"{join_names(names)} rank {quoted_among(comparison, first)} first", *rest])
 
 
 def _who_differs(firsts: Firsts, groups: Sequence[Group]) -> str:

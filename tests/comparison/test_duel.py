@@ -116,7 +116,7 @@ def test_two_words_are_taken_where_one_does_not_separate(bag: Callable[..., Froz
     assert duel_sentence(replace(comparison, probabilities=(0.0, 1.0)), result) == (
         "LIME ranks “good” and “plot” high, KernelSHAP ranks “film” and “was” high. Which does the model need more? "
         "p(positive) is 1.00. Without “good” and “plot” it is 0.50. Without “film” and “was” it is 1.00. Without two "
-        "random words it is 1.00 on average. So the evidence supports LIME: random words seldom differ by as much "
+        "random words it is 1.00 on average. So this experiment supports LIME: random words seldom differ by as much "
         "(p = 0.00169)."
     )
 

@@ -45,7 +45,7 @@ def test_labels_with_other_names_are_mapped_to_classes() -> None:
 
 def test_a_label_that_means_a_class_is_told_how_to_say_so() -> None:
     read = read_rows(NAMED, "mine.csv", Columns("text", label="label"), LABELS)
-    assert "Give it its class, with --label-class pos=positive or on the page." in read.problems[0]
+    assert "Give it its class, in a terminal with --label-class pos=positive." in read.problems[0]
     assert "--label-class" not in read.problems[2]  # mixed
 
 

@@ -167,7 +167,7 @@ def test_the_column_of_labels_is_found_by_what_it_holds(evaluate: Evaluate) -> N
 
 def test_labels_that_the_model_calls_otherwise_get_a_class(evaluate: Evaluate) -> None:
     evaluate.give(b"text,label\nthe good film,pos\na bad film,neg\nthe plot,mixed\n")
-    assert "The model has no classes of these names." in evaluate.texts
+    assert "These labels name no class of the model for sure." in evaluate.texts
     assert "follows from its id" in evaluate.at.selectbox(key="id column").help
     boxes = {name: evaluate.at.selectbox(key=f"class label {name}") for name in ("pos", "neg", "mixed")}
     assert {name: box.value for name, box in boxes.items()} == {

@@ -253,6 +253,14 @@ def test_own_columns_are_chosen_and_what_was_chosen_stays(page: Interventions) -
     assert page.errors == ["The column 'claim' cannot hold both texts of a pair. Choose another one."]
 
 
+def test_columns_whose_names_tell_nothing_are_read_in_the_order_of_the_file(page: Interventions) -> None:
+    page.choose("set", examples.OWN)
+    table = b"a,b\nthe plot,the good film was dull\nbad,the film was very bad\n"
+    page.at.get_by_key("pairs file").upload("mine.csv", table, "text/csv")
+    page.run()
+    assert [page.at.selectbox(key=f"{which} column").value for which in ("first", "second")] == ["a", "b"]
+
+
 def test_a_bad_table_is_a_sentence(page: Interventions) -> None:
     page.choose("set", examples.OWN)
     page.at.get_by_key("pairs file").upload("mine.csv", b"note\n1\n", "text/csv")

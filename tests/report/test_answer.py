@@ -29,7 +29,7 @@ from explainers.report.answer import (
     quoted,
     size_sentence,
 )
-from explainers.report.confidence import confidence_sentence
+from explainers.report.confidence import confidence_sentence, margin_sentence
 from explainers.results.answer import Answer, Confidence, ErasureEffect
 from explainers.results.decision import Settings
 
@@ -71,6 +71,8 @@ def comparison(*, label: int = 1, versus: int | None = None, multimodal: bool = 
         decision=decision,
         predicted=1,
         explains_predicted=target == Target(1),
+        probabilities=(0.05, 0.95),
+        probability=(0.05, 0.95)[label],
         label=name,
         names=("",),
         methods=METHODS,
@@ -174,15 +176,15 @@ def test_methods_without_a_result_are_not_compared_and_count_among_all() -> None
 
 
 def test_the_joint_order_is_compared_with_random_ones() -> None:
-    assert chance_sentence(SUPPORTED) == "Their joint order beats all 19 random ones."
+    assert chance_sentence(SUPPORTED) == "The methods' joint order beats all 19 random ones."
     alone = replace(SUPPORTED, supported=(), differs=(), random=SUPPORTED.members)
-    assert chance_sentence(alone) == f"Their joint order beats all 19 random ones. {NONE_ALONE}"
+    assert chance_sentence(alone) == f"The methods' joint order beats all 19 random ones. {NONE_ALONE}"
     exact = Answer("supported", words=(1,), p=0.012, orders=840, exact=True)
-    assert chance_sentence(exact) == "Their joint order is better than 99 % of all orders (p = 0.012)."
+    assert chance_sentence(exact) == "The methods' joint order is better than 99 % of all orders (p = 0.012)."
     nearly = Answer("supported", words=(1,), p=0.001, orders=840, exact=True)
     assert "better than more than 99 % of all orders" in chance_sentence(nearly)
     assert chance_sentence(OPEN) == (  # 0.25 = (1 + 4) / 20
-        "Their joint order is no better than chance: 4 of 19 random ones do as well."
+        "The methods' joint order is not shown to be better than random: 4 of 19 random orders do as well."
     )
     assert chance_sentence(REFUSED) == ""
 
@@ -190,7 +192,7 @@ def test_the_joint_order_is_compared_with_random_ones() -> None:
 def test_confidence_is_told_only_where_it_was_measured() -> None:
     assert confidence_sentence(SUPPORTED) == ""
     given = Answer("supported", confidence=Confidence(0.93, 0.88, 0.96, by_agreement=True))
-    known = "On other models, trained to decide by known words, the joint order found exactly these words"
+    known = "On other models, whose deciding words are known, the methods' joint order put exactly those words first"
     assert confidence_sentence(given) == f"{known} in 93 % [88, 96] of inputs where methods agreed this much."
     alone = Answer("supported", confidence=Confidence(0.93, 0.88, 0.96, inputs=114))
     assert confidence_sentence(alone) == f"{known} in 93 % [88, 96] of 114 inputs of about this length."
@@ -342,7 +344,7 @@ def test_the_sentences_say_everything_and_nothing_of_what_is_pending() -> None:
         "“charming” and “affecting” carry the decision for positive: "
         "p(positive) 0.95 → 0.07 without them; 0.84 without two random words."
     )
-    assert (methods[:2], chance[:5], holds[:5], len(groups)) == ("9 ", "Their", "Holds", 4)
+    assert (methods[:2], chance[:5], holds[:5], len(groups)) == ("9 ", "The m", "Holds", 4)
 
 
 def test_what_can_be_tried_is_said_where_nothing_can_be_told() -> None:
@@ -354,15 +356,25 @@ def test_what_can_be_tried_is_said_where_nothing_can_be_told() -> None:
     ):
         for units, rest in ((2, " can be tested."), (9, ", another class or other methods may give an answer.")):
             decision = SimpleNamespace(settings=Settings(unit=unit), encoding=SimpleNamespace(units=range(units)))  # type: ignore[arg-type]
-            given = advice(REFUSED, SimpleNamespace(decision=decision, results=(1,)))  # type: ignore[arg-type]
+            given = advice(REFUSED, SimpleNamespace(decision=decision, results=(1,), probability=0.95))  # type: ignore[arg-type]
             assert given == f"{more}{rest}"
     assert advice(SUPPORTED, COMPARISON) == ""
+    assert advice(REFUSED, comparison(label=0)) == "Another class can be explained."
+
+
+def test_a_model_that_is_nearly_undecided_is_said_to_be() -> None:
+    assert margin_sentence(COMPARISON) == ""
+    close = SimpleNamespace(**vars(COMPARISON) | {"probabilities": (0.4861, 0.5139)})
+    assert margin_sentence(close) == "The model is nearly undecided: positive 0.51, nega tive 0.49."  # type: ignore[arg-type]
+    assert answer_sentences(SUPPORTED, close)[1] == margin_sentence(close)  # type: ignore[arg-type]
+    other = SimpleNamespace(**vars(close) | {"explains_predicted": False})
+    assert margin_sentence(other) == ""  # type: ignore[arg-type]
 
 
 def test_what_more_methods_may_change_is_undecided_in_every_sentence() -> None:
     undecided = replace(OPEN, provisional=True)
     assert heading(undecided, COMPARISON) == UNDECIDED
-    assert chance_sentence(undecided) == "So far 4 of 19 random orders do as well as their joint order."
+    assert chance_sentence(undecided) == "So far 4 of 19 random orders do as well as the methods' joint order."
     assert group_title(undecided, COMPARISON, "lime") == "not decided yet"
     assert marks(undecided, COMPARISON)[0].holds is None
     assert advice(undecided, COMPARISON) == ""
@@ -370,13 +382,14 @@ def test_what_more_methods_may_change_is_undecided_in_every_sentence() -> None:
     assert first == "Not decided yet: not all methods are done."
     assert not [sentence for sentence in rest if "chance" in sentence or "distinguishable" in sentence]
     exact = replace(undecided, exact=True)
-    assert chance_sentence(exact) == "So far 25 % of all orders do as well as their joint order."
+    assert chance_sentence(exact) == "So far 25 % of all orders do as well as the methods' joint order."
 
 
 def test_what_beats_the_few_random_orders_that_had_time_is_named_and_not_called_decided() -> None:
     assert LEADING.marked == (1, 4)
     assert heading(LEADING, comparison()) == "So far, “charming” and “affecting” speak most for positive"
-    sentence = "So far their joint order beats all 5 random ones (p = 0.167). With more time it is tested against 19."
+    beaten = "So far the methods' joint order beats all 5 random ones (p = 0.167)."
+    sentence = f"{beaten} With more time it is tested against 19."
     assert chance_sentence(LEADING) == sentence
     assert effect_line(LEADING, comparison()).startswith("p(positive) 0.95 → 0.07 without them")
     (effect, *_) = marks(LEADING, comparison())

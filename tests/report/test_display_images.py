@@ -139,7 +139,7 @@ def test_units_are_named_by_what_they_are(compared: Compared) -> None:
 def test_the_summary_names_patches_and_units(compared: Compared) -> None:
     first, second = (0.0, 1.0, 0.0, 0.0, 0.0), (0.1, 1.0, 0.2, 0.3, 0.0)
     text = summary(compared("good", methods={"lime": first, "occlusion": second}, weights=first, image=GREY))
-    assert text.endswith("LIME and Occlusion agree on the patch in row 1, column 1.")
+    assert text.endswith("LIME and Occlusion rank the patch in row 1, column 1 first.")
     nobody = summary(compared("good", methods={"lime": first, "occlusion": first[::-1]}, weights=first, image=GREY))
     assert nobody.endswith("LIME and Occlusion do not rank the same unit first.")
 

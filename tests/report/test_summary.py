@@ -78,12 +78,12 @@ def test_most_agree_and_one_is_better_than_the_other() -> None:
     assert text == (
         "“wonderful” carries the decision for positive: p(positive) 0.97 → 0.11 without it; "
         "0.93 without a random word. 3 of 4 compared methods rank “wonderful” first. "
-        "Their joint order beats all 19 random ones. "
+        "The methods' joint order beats all 19 random ones. "
         "How often such an answer is right is not known: it was not measured for texts with this set of "
         "methods. "
         "Supported, cannot be told apart here: Integrated gradients, LIME, Occlusion. "
         "Not shown to be better than random: Gradient × input. "
-        "Integrated gradients, LIME and Occlusion agree on “wonderful”; Gradient × input differs."
+        "Integrated gradients, LIME and Occlusion rank “wonderful” first; Gradient × input differs."
     )
 
 
@@ -100,7 +100,7 @@ def test_two_groups_and_two_that_differ() -> None:
         )
     )
     assert text.endswith(
-        " Integrated gradients and Occlusion agree on “wonderful”, LIME and KernelSHAP on “film”; "
+        " Integrated gradients and Occlusion rank “wonderful” first, LIME and KernelSHAP “film”; "
         "Gradient × input differs."
     )
 
@@ -130,7 +130,7 @@ def test_the_first_choice_supports_the_class_and_is_alone(scores: tuple[float, .
 
 def test_a_word_that_occurs_twice_is_numbered() -> None:
     text = summary(comparison({"lime": (FOURTH, GOOD), "occlusion": (FOURTH, GOOD)}))
-    assert text.endswith(" LIME and Occlusion agree on “a” (number 2 of 2).")
+    assert text.endswith(" LIME and Occlusion rank “a” (number 2 of 2) first.")
 
 
 def test_what_was_optimised_on_the_metrics_is_no_second_voice() -> None:
@@ -193,7 +193,7 @@ def test_a_persons_order_has_no_part_in_the_agreement() -> None:
 
 
 def test_agreement_decides_nothing_where_the_answer_does_not() -> None:
-    agree = "LIME and Occlusion agree on “wonderful”."
+    agree = "LIME and Occlusion rank “wonderful” first."
     poor = comparison({"lime": (SECOND, POOR), "occlusion": (SECOND, POOR)})
     assert agreement_sentence(poor) == f"{agree} But no order here is shown to be better than random."
     assert poor.answer is None

@@ -44,7 +44,7 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
     assert texts.note == "no time within 2 s"
     assert answer_of(short).provisional
     assert short.seconds_missing > 0
-    assert views.budget_line(short).startswith("3 methods in ")
+    assert "s, of 3 methods: " in views.budget_line(short)
     assert "not started. The rest takes about" in views.budget_line(short)
 
 
@@ -272,7 +272,10 @@ def test_what_was_postponed_is_told_with_its_time_where_the_limit_is_taken_away(
     assert score_sheet.row_texts(short, short.columns[late]).note == "no time within 2 s"
     pending = replace(short.comparison(), results=(), random_control=None, answer=None)
     short.current = pending
-    assert "No answer in 2 s" in answer_head.markup(short, short, answer_of(short))
+    assert answer_head.STOPPED_EARLY in answer_head.markup(short, short, answer_of(short))
+    short.status = "done"
+    short.request = replace(short.request, budget=2)
+    assert "No answer in" in answer_head.markup(short, short, answer_of(short))
 
 
 def test_a_run_that_was_short_before_it_got_more_time_goes_on(short: Run) -> None:
