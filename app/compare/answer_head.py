@@ -244,12 +244,22 @@ def _bars(shown: Run, answer: Answer | None) -> str:
         full = comparison.probability
         whole = f"all other {nouns}" if comparison.removed else f"all {nouns}"
         whole = "the whole text" if comparison.decision.settings.opened and not comparison.removed else whole
-        bars = [_bar("", f"{label}, {whole}", full, f"p({label}) of the input")]
+        bars = [_bar("", f"{label}, {whole}", full, _meaning(comparison, label))]
         if answer is None or answer.status == "pending":
             bars += [_bar("", f"without the decisive {nouns}", None, ""), _bar("", f"without random {nouns}", None, "")]
         elif answer.marked and answer.effect is not None:
             bars += _effect_bars(comparison, answer, answer.effect)
     return f'<div class="answer-bars">{"".join(bars)}</div>'
+
+
+def _meaning(comparison: Comparison, label: str) -> str:
+    """Return what the probability of the whole input is."""
+    decision = comparison.decision
+    if not decision.target.is_contrast or decision.target.versus is None:
+        return f"p({label}) of the input"
+    labels = decision.card.labels
+    one, other = (one_line(labels[number]) for number in (decision.target.label, decision.target.versus))
+    return f"p({one}) / (p({one}) + p({other})) of the input"
 
 
 def _effect_bars(comparison: Comparison, answer: Answer, effect: ErasureEffect) -> list[str]:

@@ -95,6 +95,9 @@ def of_following(rates: "InterchangeRates", reader: str) -> str:
     if rates.followed is None:
         return ""
     moved, count = rates.followed.texts, round(rates.followed.mean * rates.followed.texts)
+    if moved == 1:
+        verb = "followed" if count else "did not follow"
+        return f"C2 of {reader} {verb} the one exchange that changes the model's class."
     if not count:
         return f"C2 of {reader} followed none of the {moved:,} exchanges that change the model's class."
     return f"C2 of {reader} followed {count:,} of the {moved:,} exchanges that change the model's class."

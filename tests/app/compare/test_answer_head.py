@@ -121,3 +121,10 @@ def test_what_leads_so_far_stays_while_the_rest_is_computed(ran: Callable[..., R
     assert answer_head.shown_answer(again) == (earlier, leads)
     again.request = replace(again.request, label="negative")
     assert answer_head.shown_answer(again)[0] is again
+
+
+def test_the_first_bar_says_what_its_probability_is(ran: Callable[..., Run]) -> None:
+    of_class, contrast = ran(), ran(label="positive", versus="negative")
+    assert "p(positive) of the input" in answer_head.markup(of_class, of_class, answer_of(of_class))
+    meaning = "p(positive) / (p(positive) + p(negative)) of the input"
+    assert meaning in answer_head.markup(contrast, contrast, answer_of(contrast))

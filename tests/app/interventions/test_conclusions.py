@@ -6,6 +6,7 @@ from app.interventions.conclusions import (
     TRIED,
     of_counterfactual,
     of_draws,
+    of_following,
     of_interchange,
     of_no_change,
     of_stated,
@@ -141,3 +142,19 @@ def test_bars_escape_names_and_tell_their_numbers() -> None:
     assert "&lt;b&gt;: 0.250 before, 1.000 after; &quot;x&quot;: 0.750 before, 0.000 after" in html
     assert '<span class="strongest">&lt;b&gt;</span>' in html
     assert "0.250 → 1.000" in html
+
+
+@pytest.mark.parametrize(
+    ("share", "pairs", "text"),
+    [
+        (0.0, 1, "did not follow the one exchange that changes"),
+        (1.0, 1, "followed the one exchange that changes"),
+        (0.0, 3, "followed none of the 3 exchanges that change"),
+        (0.5, 4, "followed 2 of the 4 exchanges that change"),
+    ],
+)
+def test_how_often_the_second_classifier_followed(share: float, pairs: int, text: str) -> None:
+    half = Interval(0.5, 0.25, 0.75, 30)
+    rates = InterchangeRates(30, 30, half, half, half, half, Interval(share, 0.0, 1.0, pairs))
+    assert of_following(rates, "CAuSE") == f"C2 of CAuSE {text} the model's class."
+    assert of_following(replace(rates, followed=None), "CAuSE") == ""
