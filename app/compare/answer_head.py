@@ -255,7 +255,7 @@ def _bars(shown: Run, answer: Answer | None) -> str:
 def _meaning(comparison: Comparison, label: str) -> str:
     """Return what the probability of the whole input is."""
     decision = comparison.decision
-    if not decision.target.is_contrast or decision.target.versus is None:
+    if decision.target.versus is None:
         return f"p({label}) of the input"
     labels = decision.card.labels
     one, other = (one_line(labels[number]) for number in (decision.target.label, decision.target.versus))

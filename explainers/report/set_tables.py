@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from explainers.evaluation import names, sanity_summary, set_frames, set_summary
-from explainers.methods.registry import method_spec
+from explainers.methods.registry import METHODS, method_spec
 from explainers.metrics import bootstrap, faithfulness, plausibility
 from explainers.metrics.spec import MetricSpec
 from explainers.report import document, wording
@@ -139,7 +139,8 @@ def metric_columns(operators: Sequence[str]) -> list[str]:
 
 def table_note(methods: pd.DataFrame) -> str:
     """Return what the table of these methods shows."""
-    optimised = any("†" in set_summary.name_of(method) for method in methods["method"].unique())
+    present = set(methods["method"])
+    optimised = any(spec.optimised and spec.id in present for spec in METHODS)
     return " ".join(filter(None, (NOTE, OPTIMISED_NOTE if optimised else "", plausibility_note(methods))))
 
 

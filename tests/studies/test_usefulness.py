@@ -184,3 +184,11 @@ def test_a_seed_that_is_no_number_is_said() -> None:
     done = CliRunner().invoke(app, ["study", "usefulness-measure", "--data", ".", "--seeds", "0,x"])
     assert done.exit_code == 2
     assert "'x' is no seed" in done.output
+
+
+def test_a_table_before_the_measurement_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "STORED", tmp_path / "usefulness.json")
+    done = CliRunner().invoke(app, ["study", "usefulness-table", "--out", str(tmp_path / "out.md")])
+    assert done.exit_code == 2
+    assert "Nothing is measured yet." in done.output
+    assert not (tmp_path / "out.md").exists()

@@ -204,6 +204,8 @@ def usefulness_table_command(
         from explainers.studies.usefulness.document import usefulness_document
         from explainers.studies.usefulness.run import STORED
 
+        if not STORED.is_file():
+            raise ExplanationError("Nothing is measured yet. Run `study usefulness-measure` first.")
         document = usefulness_document(json.loads(STORED.read_text(encoding="utf-8")))
         out.write_text(document, encoding="utf-8")
         typer.echo(document)

@@ -10,10 +10,10 @@ import numpy as np
 from explainers.metrics.bootstrap import wilson
 from explainers.models.inputs.encoding import Erasure
 from explainers.report.tables import Table, TableColumn, interval_cell
-from explainers.results.answer import CONSENSUS, Null
+from explainers.results.answer import CONSENSUS
 from explainers.studies.planted.confidence_fit import BANDS, FEWEST, Bin, Checked, is_right, share_interval
 from explainers.studies.planted.measure import Row
-from explainers.studies.planted.truth import CONTROLS, evidence_of
+from explainers.studies.planted.truth import CONTROLS, evidence_of, supported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,10 +116,9 @@ def text_by_test(rows: Sequence[Row]) -> str:
         return ""
     groups: dict[tuple[bool, int], list[bool]] = {}
     for row in tested:
-        own = {erasure: evidence_of(row, [row["curves"][erasure][CONSENSUS]])[0] for erasure in ("mask", *OTHERS)}
-        passes = Null(tuple(evidence_of(row, row["random"]["mask"][:CONTROLS]).tolist())).beaten_by(own["mask"])
+        own = {erasure: evidence_of(row, [row["curves"][erasure][CONSENSUS]])[0] for erasure in OTHERS}
         beaten = sum(own[erasure] > evidence_of(row, row["random"][erasure]).max() for erasure in OTHERS)
-        groups.setdefault((passes, int(beaten)), []).append(is_right(row))
+        groups.setdefault((CONSENSUS in supported(row), int(beaten)), []).append(is_right(row))
     order = sorted(groups, reverse=True)
     others = len(tested[0]["random"][OTHERS[0]])
     head = TESTED.format(controls=CONTROLS, others=others, level=100 / (others + 1))

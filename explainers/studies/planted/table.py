@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from explainers.studies.planted.confidence_document import BAND_NAMES, confidenc
 from explainers.studies.planted.confidence_fit import BANDS
 from explainers.studies.planted.measure import SHARES, Row
 from explainers.studies.planted.shortcuts import KINDS
-
-if TYPE_CHECKING:
-    pass
 
 COMMAND = "python -m explainers study planted-table"
 MEASURED_BY = """python -m explainers study planted-measure --data DIR

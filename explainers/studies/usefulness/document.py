@@ -23,7 +23,7 @@ HEAD = """# What explanations find to remove
 CIMI's usefulness experiment (Wu et al., 2023, §4.7) with the methods of this project. A classifier learns from {train}
 raw mails whether they are about atheism or Christianity. Their headers, quotes and signatures name people and machines
 that write to one of the two groups: shortcuts. On {raw} other raw mails it is right in {raw_share} %, on {clean} clean
-ones, which have none of them, in {clean_share} %. The first {read} words of a mail are read.
+ones, from which these parts are removed, in {clean_share} %. The first {read} words of a mail are read.
 
 A word is taken for a shortcut if it is among the {top} most important words of mails, and in none of {vocabulary} clean
 mails that are not those of the test. The {removed} words that are so in most of {explained} explained mails are removed

@@ -30,7 +30,8 @@ def test_every_cell_has_its_share_and_its_number_of_inputs() -> None:
 def test_answers_are_counted_by_the_operators_under_which_they_hold() -> None:
     """Of two units, removed and kept one at a time: the planted one alone carries p."""
     carries, idle = [1000, 9000], [5000, 5000]
-    curves = {erasure: {"consensus": carries} for erasure in ("mask", "delete", "zero")}
+    methods = {"lime": idle, "kernel_shap": idle}
+    curves = {erasure: {"consensus": carries, **methods} for erasure in ("mask", "delete", "zero")}
     random = {"mask": [idle] * 19, "delete": [idle] * 10, "zero": [idle] * 9 + [carries]}
     scores = {method: [2.0, 1.0] for method in ("lime", "kernel_shap")}
     holds = {"units": 2, "planted": [0], "scores": scores, "curves": curves, "random": random}
