@@ -124,7 +124,7 @@ def cost(pool: model_pool.ModelPool, spec: SetSpec, data: SubmittedData, info: M
     checked_with = replace(spec, thorough=True).settings
     again = min(spec.checked, inputs) * EXPLAINED_AGAIN * explaining_passes(specs, checked_with, units)
     line = (
-        f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: about {passes:,} passes of the model per input"
+        f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: at most {passes:,} passes of the model per input"
     )
     few = f" No method can be recommended from fewer than {FEWEST} inputs." if inputs < FEWEST else ""
     model, refused = pool.loaded(spec.model), pool.refusal(spec.model)
@@ -144,7 +144,7 @@ def cost(pool: model_pool.ModelPool, spec: SetSpec, data: SubmittedData, info: M
         return f"{line}. The time is unknown: the model reads nothing in line {typical.line:,}.{few}"
     takes = (inputs * passes + again) * seconds
     shorter = SHORTER if takes > LONG else ""
-    return f"{line}, about {duration(takes)} on this machine.{shorter}{few}"
+    return f"{line}, at most about {duration(takes)} on this machine.{shorter}{few}"
 
 
 def _words(row: InputRow) -> int:

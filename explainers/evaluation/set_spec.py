@@ -194,7 +194,7 @@ class SetSpec:
         )
 
     def passes(self, specs: Sequence[MethodSpec], units: int, operators: int) -> int:
-        """Return about how many passes of the model an input of so many units takes."""
+        """Return how many passes of the model an input of so many units takes at most."""
         if self.thorough:
             return expected_passes(specs, self.settings, units, operators)
         explaining = explaining_passes([spec.in_brief for spec in specs], self.settings, units)
