@@ -123,9 +123,8 @@ def cost(pool: model_pool.ModelPool, spec: SetSpec, data: SubmittedData, info: M
     passes = spec.passes(specs, units, len(info.erasures))
     checked_with = replace(spec, thorough=True).settings
     again = min(spec.checked, inputs) * EXPLAINED_AGAIN * explaining_passes(specs, checked_with, units)
-    line = (
-        f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: at most {passes:,} passes of the model per input"
-    )
+    asked = f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}"
+    line = f"{asked}: at most {passes:,} passes of the model per input"
     few = f" No method can be recommended from fewer than {FEWEST} inputs." if inputs < FEWEST else ""
     model, refused = pool.loaded(spec.model), pool.refusal(spec.model)
     if model is None and refused is not None:
