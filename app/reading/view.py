@@ -1,6 +1,7 @@
 """The Reading page: the list of stories, each with a miniature of its first figure, or one story, step by step, alone
 or with a group."""
 
+import base64
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from app.reading import group_view, pace, steps
 from app.reading.state import Alone, reading_state
 from app.reading.story import Story, request_of, stories, story_of
 from explainers.errors import ExplanationError
+from explainers.evaluation.names import RANDOM
 from explainers.methods.registry import method_spec
 from explainers.report import colours, wording
 
@@ -25,6 +27,7 @@ PRESENT_HELP = "Begins a group. Others follow your steps on their phones, bet an
 WIDTH, HEIGHT = 160, 64
 INSET = 3  # of the lines, so that their ends are not cut
 MOST = 4  # lines of methods
+GREY = colours.line_of(RANDOM).colour  # of the random orders, and of the frame
 
 
 def show() -> None:
@@ -94,9 +97,11 @@ if TYPE_CHECKING:
 
 
 def miniature(comparison: "Comparison", methods: tuple[str, ...]) -> str:
-    """Return an SVG with a line per method over the dashed mean of random orders; empty where none was measured.
+    """Return HTML of an image with a line per method over the dashed mean of random orders; empty where none was
+    measured.
 
-    Every text in it is escaped; the random orders and the frame have the colour of the text around it.
+    It is an SVG inside an `img`, because Streamlit takes SVG out of HTML. So it has no colour of the text around it:
+    the random orders and the frame have a grey that is seen on white and on black.
     """
     results = [result for result in comparison.displayed_results if result.attribution.method in methods][:MOST]
     if not results:
@@ -106,19 +111,20 @@ def miniature(comparison: "Comparison", methods: tuple[str, ...]) -> str:
         orders = comparison.random_control.curves
         mean = np.mean([order.removed[:, order.label] for order in orders], axis=0)
         points = _points(orders[0].shares, mean)
-        lines.append(f'<polyline points="{points}" stroke="currentColor" stroke-dasharray="3 3" opacity="0.6"/>')
+        lines.append(f'<polyline points="{points}" stroke="{GREY}" stroke-dasharray="3 3"/>')
     for result in results:
         points = _points(result.curves.shares, result.curves.removed[:, result.curves.label])
         colour = wording.escaped(colours.line_of(result.attribution.method).colour)
         lines.append(f'<polyline points="{points}" stroke="{colour}"/>')
     named = wording.join_names([method_spec(result.attribution.method).name for result in results])
     label = f"p({wording.target_name(comparison.decision)}) while words are removed, by {named}; dashed: random orders"
-    return (
-        f'<svg class="reading-miniature" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{wording.escaped(label)}">'
-        f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="4" fill="none" stroke="currentColor" '
-        f'opacity="0.25"/><g fill="none" stroke-width="2">{"".join(lines)}</g></svg>'
+    drawing = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">'
+        f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="4" fill="none" stroke="{GREY}" '
+        f'opacity="0.5"/><g fill="none" stroke-width="2">{"".join(lines)}</g></svg>'
     )
+    data = base64.b64encode(drawing.encode()).decode()
+    return f'<img class="reading-miniature" alt="{escape(label)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _points(shares: "Floats", p: "Floats") -> str:

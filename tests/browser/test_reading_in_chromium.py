@@ -85,6 +85,15 @@ def test_the_page_has_no_serious_fault(visit: Callable[..., Any], server: str, a
     assert serious(darkened(page)) == []
 
 
+def test_every_story_of_the_list_shows_its_miniature(visit: Callable[..., Any], server: str) -> None:
+    page = visit(f"{server}reading").page
+    opens = page.get_by_role("button", name="Open")
+    expect(opens.first).to_be_visible()
+    pictures = page.locator("img.reading-miniature")
+    expect(pictures).to_have_count(opens.count())
+    assert pictures.evaluate_all("images => images.every(image => image.naturalWidth > 0)")
+
+
 def test_arrows_in_a_box_stay_there(visit: Callable[..., Any], server: str) -> None:
     page = visit(f"{server}reading?story=aml&step=3").page
     unit = page.locator(".crosslight-sheet .unit").first
