@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explainers.errors import DataUnavailable, ExplanationError, MissingColumn
+from explainers.models.ray_cluster import RAY, check_engine
 
 if TYPE_CHECKING:
     from explainers.datasets.images.sets import ImageFiles
@@ -50,6 +51,11 @@ SplitName = Annotated[str, typer.Option(help="test or validation.")]
 InputCount = Annotated[int, typer.Option(min=0, help="Number of inputs, taken at random by the seed; 0 takes all.")]
 QuickMethods = Annotated[
     str, typer.Option(help="Method ids, separated by commas; by default all with weights that need few passes.")
+]
+RayWorkers = Annotated[int, typer.Option(min=1, help="With ray: workers, of one core or one GPU each.")]
+RayAddress = Annotated[
+    str,
+    typer.Option(help="A Ray cluster: HOST:PORT, or auto for that of this machine; by default one is started here."),
 ]
 ExplainedUnder = Annotated[str, typer.Option(help="Erasure operator with which the explanations are made.")]
 FitData = Annotated[Path | None, typer.Option(help="As for fit.")]
@@ -113,6 +119,13 @@ def downloads(*, yes: bool) -> Iterator[None]:
             yield
     except DownloadNotAllowed as error:
         raise error.with_step("Add --yes to fetch it.") from error
+
+
+def check_ray(engine: str, address: str, workers: int) -> None:
+    """Raises `ExplanationError` for an unknown engine, and for what belongs to Ray without it."""
+    check_engine(engine, address)
+    if workers > 1 and engine != RAY:
+        raise ExplanationError("--processes is the number of Ray's workers. Add --engine ray, or omit it.")
 
 
 def show_progress(line: str) -> None:

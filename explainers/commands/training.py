@@ -13,7 +13,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import learning_methods
 from explainers.models.precision import checked_precision
-from explainers.models.ray_cluster import LOCAL, RAY, check_engine
+from explainers.models.ray_cluster import LOCAL, RAY
 from explainers.report.wording import duration
 from explainers.training.spec import ALL, FitSpec, read_spec, settings_text
 
@@ -127,13 +127,8 @@ def fit_command(
     engine: Annotated[
         str, typer.Option(help="local, or ray: workers of a cluster fit, several methods of `all` at once.")
     ] = LOCAL,
-    processes: Annotated[int, typer.Option(min=1, help="With ray: workers, of one core or one GPU each.")] = 1,
-    address: Annotated[
-        str,
-        typer.Option(
-            help="A Ray cluster: HOST:PORT, or auto for that of this machine; by default one is started here."
-        ),
-    ] = "",
+    processes: options.RayWorkers = 1,
+    address: options.RayAddress = "",
     yes: options.Yes = False,
     file: Annotated[
         Path | None,
@@ -168,9 +163,7 @@ def fit_command(
         if spec.full:
             spec.check()
         options.image_files(spec.format, Path(spec.images) if spec.images else None)
-        check_engine(engine, address)
-        if processes > 1 and engine != RAY:
-            raise ExplanationError("--processes is the number of Ray's workers. Add --engine ray, or omit it.")
+        options.check_ray(engine, address, processes)
         if settings:
             typer.echo(settings_of(spec))
         elif engine == RAY:

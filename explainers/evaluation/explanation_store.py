@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
@@ -27,7 +27,7 @@ from explainers.evaluation.measurement import (
     weights_checksum,
 )
 from explainers.installation import IMPORTED_FROM
-from explainers.methods.registry import METHODS, MethodSpec, base_id
+from explainers.methods.registry import METHODS, MethodSpec, applicable, base_id
 from explainers.models.calls import PredictionCache
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.attribution import Attribution
@@ -71,15 +71,37 @@ def explain_set(
     started, reasons = time.monotonic(), dict[str, str]()
     for number, example in enumerate(inputs, 1):
         pooled = model.pooled(PredictionCache())
-        encoding = encode_units(pooled, example, settings)
-        if encoding.units:
-            decision = Decision(card_of(pooled), encoding, predicted_class(pooled, encoding), settings)
+        decision = _decision(pooled, example, settings)
+        if decision is not None:
             for spec, result in explained_by(specs, pooled, decision, explain):
                 if isinstance(result, Failure):
                     reasons[spec.id] = result.reason
         if number % 25 == 0:
             progress(f"{number} of {len(inputs)} inputs, {time.monotonic() - started:.0f} s")
     return reasons
+
+
+def _decision(model: FrozenModel, example: Example, settings: Settings) -> Decision | None:
+    """What is explained of the input; None where it has no units."""
+    encoding = encode_units(model, example, settings)
+    return Decision(card_of(model), encoding, predicted_class(model, encoding), settings) if encoding.units else None
+
+
+def missing_explanations(
+    store: "ExplanationStore",
+    model: FrozenModel,
+    example: Example,
+    specs: Sequence[MethodSpec],
+    settings: Settings,
+) -> dict[str, str]:
+    """Return by key the methods that apply to the input, and whose explanation is not in the store."""
+    decision = _decision(model, example, settings)
+    if decision is None:
+        return {}
+    stored = filter(_is_declared, applicable(specs, example))
+    keys = {explanation_key(spec, model, decision): spec.id for spec in stored}
+    known = store.contents(keys)
+    return {key: method for key, method in keys.items() if key not in known}
 
 
 @dataclass(frozen=True)
@@ -97,7 +119,7 @@ class ExplanationStore:
         computation, and `draws` are not kept. That of another package's method is always computed, because its code is
         not known here. Raises `UnusableStore`.
         """
-        if base_id(spec.id) not in {declared.id for declared in METHODS.declared}:
+        if not _is_declared(spec):
             return final_attribution(spec, model, decision)
         key = explanation_key(spec, model, decision)
         with self._connected() as connection:
@@ -107,10 +129,23 @@ class ExplanationStore:
             lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
             return Attribution(encoding=decision.encoding, **{**stored, **lists})
         attribution = replace(final_attribution(spec, model, decision), draws=())
-        content = json.dumps({name: getattr(attribution, name) for name in KEPT})
-        with self._connected() as connection:
-            connection.execute("INSERT OR REPLACE INTO explanations VALUES (?, ?)", (key, content))
+        self.add({key: json.dumps({name: getattr(attribution, name) for name in KEPT})})
         return attribution
+
+    def contents(self, keys: Collection[str] | None = None) -> dict[str, str]:
+        """Return what is stored by key; of some keys those that are there."""
+        with self._connected() as connection:
+            if keys is None:
+                return dict(connection.execute("SELECT key, attribution FROM explanations"))
+            rows = (
+                connection.execute("SELECT key, attribution FROM explanations WHERE key = ?", (key,)) for key in keys
+            )
+            return dict(row for found in rows for row in found)
+
+    def add(self, contents: Mapping[str, str]) -> None:
+        """Store what another store, of the same version, has by these keys."""
+        with self._connected() as connection:
+            connection.executemany("INSERT OR REPLACE INTO explanations VALUES (?, ?)", contents.items())
 
     def __len__(self) -> int:
         with self._connected() as connection:
@@ -131,6 +166,11 @@ class ExplanationStore:
             raise UnusableStore(
                 f"The stored explanations in {self.path} cannot be used: {error}. Choose another folder."
             ) from error
+
+
+def _is_declared(spec: MethodSpec) -> bool:
+    """Whether the method is one of this package, whose code is in the checksum."""
+    return base_id(spec.id) in {declared.id for declared in METHODS.declared}
 
 
 def explanation_key(spec: MethodSpec, model: FrozenModel, decision: Decision) -> str:

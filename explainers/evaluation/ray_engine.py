@@ -6,7 +6,6 @@ evaluation that was interrupted goes on as without Ray.
 """
 
 import json
-import logging
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -17,7 +16,7 @@ from explainers.evaluation.explain_batch import SetPlan, explain_batch
 from explainers.evaluation.record_file import Record
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.ray_cluster import connected
+from explainers.models.ray_cluster import OTHER_WORKER, WORKER_FAILED, connected, map_with_actors
 
 
 class RowExplainer:
@@ -32,18 +31,18 @@ class RowExplainer:
             self.model = load(model, device=device, precision=precision)
             own = plain(plan.as_dict(self.model))
         except ExplanationError as error:  # such as a model that is not on its machine
-            self.problem = f"A worker of the cluster failed: {error}"
+            self.problem = WORKER_FAILED.format(error)
             return
         differs = sorted(name for name in expected if own.get(name) != expected[name])
         if differs:
-            self.problem = f"A worker of the cluster has another {', '.join(differs)}."
+            self.problem = OTHER_WORKER.format(", ".join(differs))
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """From rows to records, both as JSON."""
         if self.problem:
-            return {"record": [json.dumps({"problem": self.problem}) for _ in batch["row"]]}
-        rows = [InputRow(**json.loads(row)) for row in batch["row"]]
-        return {"record": [json.dumps(record) for record in explain_batch(self.model, self.plan, rows)]}
+            return {"result": [json.dumps({"problem": self.problem}) for _ in batch["item"]]}
+        rows = [InputRow(**json.loads(row)) for row in batch["item"]]
+        return {"result": [json.dumps(record) for record in explain_batch(self.model, self.plan, rows)]}
 
 
 def explain_with_ray(
@@ -57,23 +56,12 @@ def explain_with_ray(
     if not rows:
         return
     with connected(workers, address) as ray:
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = context.print_on_execution_start = False
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
-        kind = model.device.type
-        given = ray.data.from_items([{"row": json.dumps(asdict(row))} for row in rows], override_num_blocks=len(rows))
-        explained = given.map_batches(
-            RowExplainer,
-            fn_constructor_args=(name, plan, plain(plan.as_dict(model)), kind, model.precision),
-            batch_size=1,
-            compute=ray.data.ActorPoolStrategy(size=workers),
-            num_cpus=1,
-            num_gpus=1 if kind == "cuda" else None,
-        )
-        for made in explained.iter_rows():
-            record = json.loads(made["record"])
+        device = model.device.type
+        arguments = (name, plan, plain(plan.as_dict(model)), device, model.precision)
+        items = [json.dumps(asdict(row)) for row in rows]
+        for record in map(json.loads, map_with_actors(ray, RowExplainer, arguments, items, workers, device)):
             if "problem" in record:
-                raise ExplanationError(f"{record['problem']} All need the same model, weights and version.")
+                raise ExplanationError(record["problem"])
             yield [record]
 
 

@@ -99,11 +99,11 @@ def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
 
 def _ray_engine(spec: SetSpec, model: FrozenModel, plan: SetPlan) -> shards.Engine:
     from explainers.evaluation.ray_engine import explain_with_ray
-    from explainers.models.ray_cluster import check_reachable
+    from explainers.models.ray_cluster import check_reachable, name_for_workers
 
     if not (Path(spec.out) / parse_shard(spec.shard).file).exists():
         check_reachable(spec.address)  # before a file is begun
-    name = str(Path(spec.model).resolve()) if Path(spec.model).is_dir() else spec.model
+    name = name_for_workers(spec.model)
     return lambda rows: explain_with_ray(name, model, plan, rows, spec.processes, spec.address)
 
 

@@ -1,10 +1,12 @@
 """A Ray cluster (extra `ray`), found or started on this machine. Nothing is reported to Ray's makers."""
 
+import logging
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from explainers.errors import ExplanationError
@@ -13,6 +15,8 @@ LOCAL, RAY = ENGINES = ("local", "ray")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 MISSING = "Ray is not installed. Install it with: pip install 'crosslight[ray]'"
 AUTO, REACHED = "auto", 5.0  # the address of the cluster that this machine belongs to; seconds
+WORKER_FAILED = "A worker of the cluster failed: {} All need the same model, weights and version."
+OTHER_WORKER = "A worker of the cluster has another {}. All need the same model, weights and version."
 LOOPBACK = "127.0.0.1"  # no other machine reaches a cluster that is started here
 
 
@@ -45,6 +49,35 @@ def connected(workers: int, address: str) -> Iterator[Any]:
         raise ExplanationError(f"The Ray cluster failed: {last}") from error
     finally:
         ray.shutdown()
+
+
+def name_for_workers(model: str) -> str:
+    """Return the name by which workers load the model: of a folder its whole path."""
+    return str(Path(model).resolve()) if Path(model).is_dir() else model
+
+
+def map_with_actors(
+    ray: Any, actor: type, arguments: tuple[Any, ...], items: Sequence[str | bytes], workers: int, device: str
+) -> Generator[Any]:
+    """Yield what so many actors make of the items, as they are done. Each has one core, or one GPU where the `device`
+    is "cuda"; one that dies is started anew, and its items are given to another one.
+
+    An actor is made with the `arguments` and called with {"item": [one]}; it returns {"result": [one]}.
+    """
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = context.print_on_execution_start = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    given = ray.data.from_items([{"item": item} for item in items], override_num_blocks=len(items))
+    made = given.map_batches(
+        actor,
+        fn_constructor_args=arguments,
+        batch_size=1,
+        compute=ray.data.ActorPoolStrategy(size=workers),
+        num_cpus=1,
+        num_gpus=1 if device == "cuda" else None,
+    )
+    for row in made.iter_rows():
+        yield row["result"]
 
 
 def check_engine(engine: str, address: str) -> None:

@@ -74,14 +74,15 @@ def test_a_worker_with_other_weights_says_so(hub_folder: Path) -> None:
     plan = SetPlan(("occlusion",))
     expected = plain(plan.as_dict(load(str(hub_folder), device="cpu")))
     row = '{"id": "a", "line": 1, "text": "good film", "pair": null, "label": null}'
-    same = RowExplainer(str(hub_folder), plan, expected, "cpu", "float32")({"row": [row]})
-    assert '"units": ["good", "film"]' in same["record"][0]
+    same = RowExplainer(str(hub_folder), plan, expected, "cpu", "float32")({"item": [row]})
+    assert '"units": ["good", "film"]' in same["result"][0]
     strange: dict[str, Any] = {**expected, "crosslight": "0.0", "model": {}}
-    other = RowExplainer(str(hub_folder), plan, strange, "cpu", "float32")({"row": [row]})
-    (gone,) = RowExplainer("runs/missing", plan, expected, "cpu", "float32")({"row": [row]})["record"]
+    other = RowExplainer(str(hub_folder), plan, strange, "cpu", "float32")({"item": [row]})
+    (gone,) = RowExplainer("runs/missing", plan, expected, "cpu", "float32")({"item": [row]})["result"]
     assert gone.startswith('{"problem": "A worker of the cluster failed: ')
     assert "runs/missing" in gone
-    assert other["record"] == ['{"problem": "A worker of the cluster has another crosslight, model."}']
+    (differing,) = other["result"]
+    assert differing.startswith('{"problem": "A worker of the cluster has another crosslight, model. All need')
 
 
 def test_sanity_checks_run_in_processes_of_this_machine(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from explainers.commands import options
+from explainers.models.ray_cluster import LOCAL, RAY, name_for_workers
 from explainers.results.decision import EVALUATED_SAMPLING, Settings, checked_settings
 
 DEFAULT_METHODS = "aml,cimi,ciem,ivra,gradient_x_input,integrated_gradients,occlusion,lime,kernel_shap"
@@ -32,22 +33,36 @@ def explain_set_command(
     ] = Path("runs/explanations"),
     device: options.DeviceName = "auto",
     precision: options.PrecisionName = "float32",
+    engine: Annotated[str, typer.Option(help="local, or ray: --processes actors of a cluster explain.")] = LOCAL,
+    processes: options.RayWorkers = 1,
+    address: options.RayAddress = "",
     yes: options.Yes = False,
 ) -> None:
     """Explain a data set once, for evaluation, consistency, simulatability and published-metrics, which measure it."""
     with options.user_errors(), options.downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
-        from explainers.evaluation.explanation_store import explain_set, saying_how_many_are_new
+        from explainers.evaluation.explanation_store import ExplanationStore, explain_set, saying_how_many_are_new
+        from explainers.evaluation.ray_explanations import explain_set_with_ray
 
+        options.check_ray(engine, address, processes)
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = options.given_ids(methods)
         explained = explained_set(
             "explain-set", model, data, split, n, ids, settings, device, out, costly=True, precision=precision
         )
         with saying_how_many_are_new(out, typer.echo):
-            reasons = explain_set(
-                explained.model, explained.inputs, explained.specs, settings, explained.explain, options.show_progress
-            )
+            if engine == RAY:
+                store, name = ExplanationStore(out), name_for_workers(model)
+                reasons = explain_set_with_ray(name, explained, store, processes, address, options.show_progress)
+            else:
+                reasons = explain_set(
+                    explained.model,
+                    explained.inputs,
+                    explained.specs,
+                    settings,
+                    explained.explain,
+                    options.show_progress,
+                )
         options.say_precision(precision, explained.precisions().get("precisions", {}))
         for method, reason in reasons.items():
             typer.echo(f"{method}: {reason}")
