@@ -10,6 +10,7 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.answer import answer_sentences, heading
+from explainers.report.answer import names as method_names
 from explainers.report.wording import decimals, join_names, name_of_units, one_line, quoted_among, target_name
 from explainers.results.attribution import Attribution, ranking
 from explainers.results.decision import RANDOM_ORDERS
@@ -62,11 +63,11 @@ def _counted(comparison: "Comparison") -> str:
 
 def agreement_sentence(comparison: "Comparison") -> str:
     """Which methods rank which unit first, and that this decides nothing where the answer is open; empty where there
-    is a single unit. Controls and a person's order have no part in it."""
+    is a single unit. Controls, which are named, and a person's order have no part in it."""
     if len(comparison.decision.encoding.units) == 1:
         return ""
     answered = comparison.answer or answer(comparison, finished=True)
-    sentences = _agreement(comparison, _methods(comparison))
+    sentences = [*_agreement(comparison, _methods(comparison)), *_controls(comparison)]
     if sentences and answered.status == "open":
         head = "nothing is decided yet" if answered.undecided else heading(answered, comparison)
         firsts = {result.method: first_choice(result.attribution) for result in _methods(comparison)}
@@ -90,6 +91,14 @@ def _methods(comparison: "Comparison") -> list["MethodResult"]:
         for result, spec in ((result, _spec(result)) for result in comparison.results)
         if spec.comparable and spec.explains and not spec.is_control and spec.can_explain(target, predicted)
     ]
+
+
+def _controls(comparison: "Comparison") -> list[str]:
+    """Return which controls are left out, besides the random orders."""
+    specs = map(_spec, comparison.results)
+    controls = [spec.id for spec in specs if spec.is_control and not spec.is_random and not spec.is_given]
+    noun = "is a control" if len(controls) == 1 else "are controls"
+    return [f"{method_names(controls)} {noun} and left out."] if controls else []
 
 
 def part_name(part: str) -> str:

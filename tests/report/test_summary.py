@@ -143,6 +143,14 @@ def test_controls_have_no_part_in_the_agreement() -> None:
     assert text.endswith(" LIME ranks “wonderful” first.")
 
 
+def test_controls_are_named_where_they_are_left_out() -> None:
+    methods = {"lime": (SECOND, GOOD), "occlusion": (SECOND, GOOD), "random": (SECOND, POOR)}
+    agree = "LIME and Occlusion rank “wonderful” first."
+    assert agreement_sentence(comparison(methods)) == agree
+    with_control = comparison({**methods, "attention_mean": (THIRD, POOR)})
+    assert agreement_sentence(with_control) == f"{agree} Attention (mean) is a control and left out."
+
+
 def test_a_single_word_cannot_be_ranked() -> None:
     line = ([0.97, 0.5], [0.5, 0.97])
     text = summary(comparison({"lime": ((1.0,), line), "occlusion": ((1.0,), line)}, words=("good",), random_line=line))
