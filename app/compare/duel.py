@@ -138,12 +138,12 @@ def _note(run: Run, duel: Duel | None) -> str:
 BOXES = ("duel first", "duel second")  # keys of the two widgets
 WAITING = "The duel begins when all methods are done."
 CHOOSE = (
-    "Choose two methods that disagree. The few units that only one of them ranks high are removed, and the model says "
+    "Choose two methods that disagree. The few {} that only one of them ranks high are removed, and the model says "
     "which of them it needs more."
 )
 TOO_FEW = "A duel needs two methods that rank units for this class."
 ASKING = "Asking the model …"
-INSEPARABLE = "Removing a few units does not separate any two methods that are better than random here."
+INSEPARABLE = "Removing a few {} does not separate any two methods that are better than random here."
 NONE_BETTER = "No two methods are known to be better than random here. Choose two to set against each other."
 
 
@@ -165,7 +165,8 @@ def show(engine: Engine, run: Run) -> bool:
         state.duel_subject, state.duel_folded = subject, opening is not None and chosen is None
     folded = state.duel_folded and not state.controls.duel
     answer = run.comparison().answer
-    none = INSEPARABLE if answer is not None and len(answer.supported) + len(answer.differs) > 1 else NONE_BETTER
+    better = answer is not None and len(answer.supported) + len(answer.differs) > 1
+    none = INSEPARABLE.format(_nouns(run)) if better else NONE_BETTER
     with st.expander(f"Duel. {none}" if decided and chosen is None else "Duel") if folded else st.container():
         if not folded:
             st.header("Duel", anchor=False)
@@ -243,11 +244,15 @@ def _chosen(methods: list[str], pair: Pair | None) -> None:
         compare_state().change(duel="" if (first, second) == pair else f"{first}.{second}")
 
 
+def _nouns(run: Run) -> str:
+    return "units" if run.decision is None else wording.plural(wording.name_of_units(run.decision))
+
+
 def _sentence(run: Run, methods: Pair | None, fought: FollowUp[Duel] | None) -> str:
     if run.active or run.decision is None:
         return WAITING
     if methods is None or fought is None:
-        return CHOOSE
+        return CHOOSE.format(_nouns(run))
     if fought.active or fought.error:
         return ASKING if fought.active else fought.error
     comparison = run.comparison()

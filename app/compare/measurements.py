@@ -255,7 +255,7 @@ def _note(comparison: "Comparison", result: "PairInteractions", meter: "Meter", 
     )
 
 
-TITLE = "Which units act together?"
+TITLE = "Which {} act together?"
 WAITING = "They can be computed when all methods are done."
 ASKING = "Asking the model …"
 IDEA = "An interaction is what two of them do together beyond what each does alone (Faith-Shap of order 2)."
@@ -267,7 +267,7 @@ def show_interactions(engine: Engine, run: Run) -> bool:
     if run.decision is None:
         return False
     units, name = len(run.decision.encoding.units), plural(name_of_units(run.decision))
-    st.header(TITLE, anchor=False)
+    st.header(TITLE.format(name), anchor=False)
     if units < 2:
         plain_text.caption(f"Interactions need at least two {name}.")
         return False

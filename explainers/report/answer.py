@@ -344,7 +344,7 @@ def advice(answer: Answer, comparison: "Comparison") -> str:
             return f"{more} can be tested." if comparison.results else ""
         return f"{more}, another class or other methods may give an answer." if comparison.results else ""
     longer = "more sentences" if opened else "a longer text"
-    return f"Another operator, {longer}, or units that act together may show more."
+    return f"Another operator, {longer}, or interactions may show more."
 
 
 def quoted(units: Units, comparison: "Comparison", *, brief: bool = False) -> str:

@@ -81,6 +81,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "LINK[compare_state().left_out].format(hours=HOURS)",
         "offered",
         "PLURALS[kind]",
+        "TITLE.format(name)",
         "follow_up.result.progress(run.comparison())",
     ),
     "app/compare/answer_head.py": ("erasure", "holding_clauses([(erasure, True)], comparison)[0]"),
