@@ -231,12 +231,14 @@ function inspectTask(data, draft, changed) {
   const letters = data.suggestions.map(({ letter }) => letter);
   return oneByOne(letters, draft, ALL_VERDICTS, (letter, given) => {
     const { suggested, people = [] } = data.suggestions[letters.indexOf(letter)];
+    const nothing = suggested.length ? "" : `no word${data.image ? " or patch" : ""}`;
+    const told = (value, text) => (nothing && value === "accept" ? `Accept: ${nothing} is evidence` : text);
     const node = element("div", letters.length > 1 ? "card" : "");
     let verdict = given.verdict ?? null;
     const choices = new Map(
       VERDICTS.map(([value, text]) => [
         value,
-        choice(`inspect ${letter}`, value, text, verdict === value, () => {
+        choice(`inspect ${letter}`, value, told(value, text), verdict === value, () => {
           verdict = value;
           if (value !== "correct") editor.marked = new Set(suggested);
           editor.repaint();
@@ -266,6 +268,7 @@ function inspectTask(data, draft, changed) {
     if (letters.length > 1 || people.length) node.append(element("div", "letter", `Suggestion ${letter}`));
     node.append(...people.map((person) => verdictOf(person, data, () => take(person))));
     if (people.length) node.append(element("div", "letter", "Your decision"));
+    if (nothing) node.append(element("div", "letter", `Here the method suggests ${nothing}.`));
     node.append(editor.node, questions(named("Your verdict", letter, letters), ...choices.values()));
     const now = () => ({ verdict, marked: [...editor.marked].sort((a, b) => a - b) });
     const corrected = () => people.length > 0 || !same(); // an owner may take a correction that changes nothing

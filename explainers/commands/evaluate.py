@@ -113,7 +113,7 @@ def evaluate_command(
     engine: Annotated[
         str,
         typer.Option(
-            help="local, or ray: --processes actors of a cluster explain the rows.", rich_help_panel=RUN_PANEL
+            help="local, or ray: --processes workers of a cluster explain the rows.", rich_help_panel=RUN_PANEL
         ),
     ] = "local",
     address: Annotated[

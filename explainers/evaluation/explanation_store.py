@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
@@ -98,8 +98,8 @@ def missing_explanations(
     decision = _decision(model, example, settings)
     if decision is None:
         return {}
-    stored = filter(_is_declared, applicable(specs, example))
-    keys = {explanation_key(spec, model, decision): spec.id for spec in stored}
+    kept = filter(is_declared, applicable(specs, example))
+    keys = {explanation_key(spec, model, decision): spec.id for spec in kept}
     known = store.contents(keys)
     return {key: method for key, method in keys.items() if key not in known}
 
@@ -119,7 +119,7 @@ class ExplanationStore:
         computation, and `draws` are not kept. That of another package's method is always computed, because its code is
         not known here. Raises `UnusableStore`.
         """
-        if not _is_declared(spec):
+        if not is_declared(spec):
             return final_attribution(spec, model, decision)
         key = explanation_key(spec, model, decision)
         with self._connected() as connection:
@@ -129,21 +129,19 @@ class ExplanationStore:
             lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
             return Attribution(encoding=decision.encoding, **{**stored, **lists})
         attribution = replace(final_attribution(spec, model, decision), draws=())
-        self.add({key: json.dumps({name: getattr(attribution, name) for name in KEPT})})
+        self.add({key: explanation_content(attribution)})
         return attribution
 
-    def contents(self, keys: Collection[str] | None = None) -> dict[str, str]:
-        """Return what is stored by key; of some keys those that are there."""
+    def contents(self, keys: Iterable[str]) -> dict[str, str]:
+        """Return the stored explanations of these keys, by key."""
         with self._connected() as connection:
-            if keys is None:
-                return dict(connection.execute("SELECT key, attribution FROM explanations"))
             rows = (
                 connection.execute("SELECT key, attribution FROM explanations WHERE key = ?", (key,)) for key in keys
             )
             return dict(row for found in rows for row in found)
 
     def add(self, contents: Mapping[str, str]) -> None:
-        """Store what another store, of the same version, has by these keys."""
+        """Store explanations, as `explanation_content` gives them, by their keys."""
         with self._connected() as connection:
             connection.executemany("INSERT OR REPLACE INTO explanations VALUES (?, ?)", contents.items())
 
@@ -168,8 +166,13 @@ class ExplanationStore:
             ) from error
 
 
-def _is_declared(spec: MethodSpec) -> bool:
-    """Whether the method is one of this package, whose code is in the checksum."""
+def explanation_content(attribution: Attribution) -> str:
+    """Return what is stored of an explanation."""
+    return json.dumps({name: getattr(attribution, name) for name in KEPT})
+
+
+def is_declared(spec: MethodSpec) -> bool:
+    """Return whether the method is one of this package, whose code is in the checksum."""
     return base_id(spec.id) in {declared.id for declared in METHODS.declared}
 
 

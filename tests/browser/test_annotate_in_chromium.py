@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy import select
 
 from app.annotate import answers, people, projects
-from app.annotate.projects import ORDER, Prepared, PreparedMap, Project, ProjectSpec
+from app.annotate.projects import ORDER, Prepared, PreparedMap, Project, ProjectSpec, read_prepared
 from app.annotate.tables import ItemRow
 from app.server.login import ANYBODY
 from app.store import FILE, URL_VARIABLE, Store
@@ -37,6 +37,7 @@ METHODS, NARRATORS = ("integrated_gradients", "occlusion", "kernel_shap"), ("cau
 TELLING = re.compile(rb"integrated.gradients|occlusion|kernel.?shap|cause_p|\xcf\x86", re.IGNORECASE)
 REASON = GivenReason("a naïve film", "positive", "cause_phi")
 TEXT = "naïve 🎬 film, naïve plot – שלום"
+OPPOSING = PreparedMap((-1.0,) * 8, True, {})  # of as many words
 WORDS = ["naïve", "🎬", "film", ",", "naïve", "plot", "–", "שלום"]
 
 
@@ -189,6 +190,18 @@ def test_several_methods_of_an_item_are_judged_by_keyboard_and_come_back(
     assert [inspection.verdict for inspection in checked] == ["accept", "correct"]
     assert [revised.sentence for revised in corrected] == ["It is positive because it is good.", "Because of its plot."]
     assert all(len({answer.method for answer in answers}) == 2 for answers in (guessed, checked, corrected))
+
+
+def test_a_method_that_suggests_nothing_is_said_to(
+    visit: Callable[..., Any], server: str, project: Callable[..., Prepared10]
+) -> None:
+    made = project(1, tasks=("inspect",), methods=METHODS[:1])
+    with made.store.begin() as session:
+        row = session.scalars(select(ItemRow).where(ItemRow.project == made.project.id)).one()
+        row.prepared = replace(read_prepared(filled(TEXT)), maps={METHODS[0]: OPPOSING}).as_json()
+    box = task(visit(f"{server}annotate?invite={made.tokens[0]}").page)
+    expect(box.get_by_text("Here the method suggests no word.")).to_be_visible()
+    expect(box.get_by_role("radio", name="Accept: no word is evidence")).to_be_visible()
 
 
 def test_two_annotators_lose_nothing_when_the_server_is_killed(

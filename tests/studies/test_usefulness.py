@@ -146,7 +146,8 @@ def content() -> dict[str, object]:
         digits = "".join(str(int(draw < share)) for draw in generator.random(200))
         return {"words": words, "seed": seed, "clean": digits, "raw": "1" * 9 + "0"}
 
-    shares = {"none": 0.3, "frequent": 0.7, "occlusion": 0.95, "cimi:zero": 0.3, "lime": 0.6, "random": 0.6}
+    methods = {"occlusion": 0.95, "cimi:zero": 0.3, "lime": 0.8, "attention_mean": 0.95}  # the last is a control
+    shares = {"none": 0.3, "frequent": 0.8, **methods, "random": 0.5}
     return {
         "data": {"train": 60, "clean": 200, "raw": 10},
         "settings": {"read": 60, "top": 10, "removed": 2, "explained": 100, "LIME's masks": 50},
@@ -159,6 +160,8 @@ def test_a_removal_is_compared_with_none_and_with_a_random_order(content: dict[s
     by_name = {removal.name: removal for removal in removals(content)}
     assert by_name["none"].gain is None
     assert by_name["random"].over_random is None
+    assert by_name["frequent"].over_frequent is None
+    assert by_name["frequent"].over_random.low > 0
     found = by_name["occlusion"]
     assert found.gain is not None
     assert found.gain.mean == pytest.approx(found.share.mean - by_name["none"].share.mean)
@@ -171,7 +174,9 @@ def test_the_document_names_who_finds_better_words_than_chance(
     content: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = usefulness_document(content)
-    assert "by the intervals over mails: Occlusion (1 of 3 methods); worse ones: CIMI (zero)." in text
+    assert "Of 3 methods, by 6 intervals over mails" in text
+    assert "better words than both controls: Occlusion; better than one of them: LIME; worse than one of them: " in text
+    assert "worse than one of them: CIMI (zero)." in text
     assert "Means over 2 trainings" in text
     monkeypatch.setattr(run, "STORED", tmp_path / "usefulness.json")
     run.STORED.write_text(json.dumps(content), encoding="utf-8")

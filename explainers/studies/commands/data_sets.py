@@ -33,7 +33,7 @@ def explain_set_command(
     ] = Path("runs/explanations"),
     device: options.DeviceName = "auto",
     precision: options.PrecisionName = "float32",
-    engine: Annotated[str, typer.Option(help="local, or ray: --processes actors of a cluster explain.")] = LOCAL,
+    engine: Annotated[str, typer.Option(help="local, or ray: --processes workers of a cluster explain.")] = LOCAL,
     processes: options.RayWorkers = 1,
     address: options.RayAddress = "",
     yes: options.Yes = False,
