@@ -130,7 +130,7 @@ def _note(run: Run, duel: Duel | None) -> str:
         return ""
     label = wording.target_name(run.comparison().decision)
     return (
-        f"Bars: probability of {label}. Line: with all units, {wording.decimals(duel.full)}. Test: the ends of "
+        f"Bars: probability of {label}. Line: with all {_nouns(run)}, {wording.decimals(duel.full)}. Test: the ends of "
         f"{RANDOM_ORDERS} random orders are as far apart with p = {wording.number(duel.p)}."
     )
 
@@ -141,7 +141,7 @@ CHOOSE = (
     "Choose two methods that disagree. The few {} that only one of them ranks high are removed, and the model says "
     "which of them it needs more."
 )
-TOO_FEW = "A duel needs two methods that rank units for this class."
+TOO_FEW = "A duel needs two methods that rank {} for this class."
 ASKING = "Asking the model …"
 INSEPARABLE = "Removing a few {} does not separate any two methods that are better than random here."
 NONE_BETTER = "No two methods are known to be better than random here. Choose two to set against each other."
@@ -152,7 +152,7 @@ def show(engine: Engine, run: Run) -> bool:
     methods = contenders(run)
     if len(methods) < 2:
         st.header("Duel", anchor=False)
-        st.caption(TOO_FEW)
+        st.caption(TOO_FEW.format(_nouns(run)))
         return False
     opening = None if run.active or compare_state().controls.duel else opening_duel(engine, run)
     pair = pair_of(opening.result) if opening is not None and opening.result is not None else None

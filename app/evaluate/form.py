@@ -119,12 +119,13 @@ def cost(pool: model_pool.ModelPool, spec: SetSpec, data: SubmittedData, info: M
     inputs = min(spec.most or len(data.rows), len(data.rows))
     by_length = sorted(data.rows, key=_words)
     typical = by_length[len(by_length) // 2]
-    specs, units = _specs(spec, info), _words(typical) + (PATCHES if typical.image else 0)
-    passes = spec.passes(specs, units, len(info.erasures))
+    specs, units = _specs(spec, info), _units(typical)
+    passes = {length: spec.passes(specs, length, len(info.erasures)) for length in set(map(_units, data.rows))}
     checked_with = replace(spec, thorough=True).settings
     again = min(spec.checked, inputs) * EXPLAINED_AGAIN * explaining_passes(specs, checked_with, units)
     asked = f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}"
-    line = f"{asked}: at most {passes:,} passes of the model per input"
+    mean = np.mean([passes[_units(row)] for row in data.rows])
+    line = f"{asked}: on average at most {mean:,.0f} passes of the model per input"
     few = f" No method can be recommended from fewer than {FEWEST} inputs." if inputs < FEWEST else ""
     model, refused = pool.loaded(spec.model), pool.refusal(spec.model)
     if model is None and refused is not None:
@@ -141,9 +142,14 @@ def cost(pool: model_pool.ModelPool, spec: SetSpec, data: SubmittedData, info: M
         return f"{line}. The time is unknown: {typical.image}: {error}{few}"
     if seconds is None:
         return f"{line}. The time is unknown: the model reads nothing in line {typical.line:,}.{few}"
-    takes = (inputs * passes + again) * seconds
+    typical_passes = np.mean([passes[_units(row)] * _units(row) / units for row in data.rows])  # a longer one is slower
+    takes = (inputs * float(typical_passes) + again) * seconds
     shorter = SHORTER if takes > LONG else ""
     return f"{line}, at most about {duration(takes)} on this machine.{shorter}{few}"
+
+
+def _units(row: InputRow) -> int:
+    return max(_words(row), 1) + (PATCHES if row.image else 0)
 
 
 def _words(row: InputRow) -> int:

@@ -11,7 +11,6 @@ from app import plain_text
 from app.compare.kept_inputs import address_of
 from app.evaluate.charts import cascade_chart, cost_chart, curve_chart, evidence_dots, trust_map
 from app.evaluate.state import SetResult, evaluate_state
-from explainers.datasets.labelled_rows import text_id
 from explainers.evaluation import sanity_summary, set_frames, set_summary
 from explainers.evaluation.names import FEWEST
 from explainers.methods.registry import method_spec
@@ -54,7 +53,7 @@ def compare_link(result: SetResult, row: "pd.Series[Any]", key: str) -> None:
     """Draw an input with its classes, and a link that explains it on the Compare page with the same settings."""
     settings, label = result.manifest["settings"], row["label"]
     truth = "" if not isinstance(label, str) else f", labelled {label}"
-    plain_text.caption(f"{name_of(row)}: predicted {row['predicted']}{truth}, {row['status']}")
+    plain_text.caption(f"{name_of(row, result.manifest['data'])}: predicted {row['predicted']}{truth}, {row['status']}")
     plain_text.paragraph(" / ".join(filter(lambda part: isinstance(part, str), (row["text"], row["pair"]))))
     if isinstance(row.get("image"), str):
         plain_text.caption(f"Image: {row['image']}. Give it with the text on the Compare page to see more.")
@@ -66,11 +65,10 @@ def compare_link(result: SetResult, row: "pd.Series[Any]", key: str) -> None:
         st.page_link("pages/compare.py", label="Open on Compare", icon=":material/arrow_forward:", query_params=query)
 
 
-def name_of(row: "pd.Series[Any]") -> str:
-    """Return the id that a table gave to the input; where it gave none, its line."""
-    pair, image = (row.get(name) if isinstance(row.get(name), str) else "" for name in ("pair", "image"))
-    has_own = row["id"] != text_id(str(row["text"]), pair, str(image))
-    return str(row["id"]) if has_own or not row["line"] else f"Line {row['line']:,}"
+def name_of(row: "pd.Series[Any]", data: Mapping[str, Any]) -> str:
+    """Return the id that a table gave to the input; where it gave none, its line. `data` are those of the manifest."""
+    has_ids = "columns" not in data or "id" in data["columns"]
+    return str(row["id"]) if has_ids else f"Line {row['line']:,}"
 
 
 def _methods(result: SetResult, number: int) -> None:
@@ -165,7 +163,8 @@ def _inputs_with(result: SetResult, word: Mapping[str, Any], predicted: str, num
 def _one_of(result: SetResult, rows: pd.DataFrame, label: str, key: str) -> None:
     """Draw the first of the inputs as a box, and the chosen one with its link."""
     titles = {
-        f"{name_of(row)}: {wording.one_line(row['text'], 60)}": place for place, row in rows.head(LISTED).iterrows()
+        f"{name_of(row, result.manifest['data'])}: {wording.one_line(row['text'], 60)}": place
+        for place, row in rows.head(LISTED).iterrows()
     }
     title = st.selectbox(label, list(titles), key=key)
     if title:
@@ -258,7 +257,7 @@ def _left_out(result: SetResult) -> None:
     data, failed = result.manifest["data"], result.rows[result.rows["status"] == "failed"]
     if data["left_out"] or len(failed):
         with st.expander(f"{wording.counted(data['left_out'], 'row')} left out, {len(failed):,} not explained"):
-            unexplained = (f"{name_of(row)}: {row['failed']}" for _, row in failed.iterrows())
+            unexplained = (f"{name_of(row, result.manifest['data'])}: {row['failed']}" for _, row in failed.iterrows())
             plain_text.bullets([*data["problems"], *unexplained])
 
 

@@ -9,8 +9,8 @@ from explainers.comparison.answer import answer
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import METRICS
+from explainers.report import answer as answer_report
 from explainers.report.answer import answer_sentences, heading
-from explainers.report.answer import names as method_names
 from explainers.report.wording import decimals, join_names, name_of_units, one_line, quoted_among, target_name
 from explainers.results.attribution import Attribution, ranking
 from explainers.results.decision import RANDOM_ORDERS
@@ -67,12 +67,13 @@ def agreement_sentence(comparison: "Comparison") -> str:
     if len(comparison.decision.encoding.units) == 1:
         return ""
     answered = comparison.answer or answer(comparison, finished=True)
-    sentences = [*_agreement(comparison, _methods(comparison)), *_controls(comparison)]
+    sentences = _agreement(comparison, _methods(comparison))
+    controls = _controls(comparison) if sentences else []
     if sentences and answered.status == "open":
         head = "nothing is decided yet" if answered.undecided else heading(answered, comparison)
         firsts = {result.method: first_choice(result.attribution) for result in _methods(comparison)}
         sentences.append(f"But {head[:1].lower()}{head[1:]}." if _groups(firsts) else f"{head[:1].upper()}{head[1:]}.")
-    return " ".join(sentences)
+    return " ".join([*sentences, *controls])
 
 
 def first_choice(attribution: Attribution) -> int | None:
@@ -94,11 +95,11 @@ def _methods(comparison: "Comparison") -> list["MethodResult"]:
 
 
 def _controls(comparison: "Comparison") -> list[str]:
-    """Return which controls are left out, besides the random orders."""
+    """Return which controls have no part in the agreement, besides the random orders."""
     specs = map(_spec, comparison.results)
     controls = [spec.id for spec in specs if spec.is_control and not spec.is_random and not spec.is_given]
-    noun = "is a control" if len(controls) == 1 else "are controls"
-    return [f"{method_names(controls)} {noun} and left out."] if controls else []
+    noun = "is a control and has" if len(controls) == 1 else "are controls and have"
+    return [f"{answer_report.names(controls)} {noun} no part in this."] if controls else []
 
 
 def part_name(part: str) -> str:

@@ -74,6 +74,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     ),
     "app/compare/duel.py": (
         "none",
+        "TOO_FEW.format(_nouns(run))",
         "label",
     ),
     "app/compare/measurements.py": (

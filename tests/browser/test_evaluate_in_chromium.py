@@ -53,7 +53,7 @@ def started(page: Page, table: Path) -> None:
     settled(page).locator("input[type=file]").set_input_files(str(table))
     expect(page.get_by_text("Line 6 has no text.")).to_be_visible()
     expect(page.get_by_text("4 rows")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"4 inputs × \d+ methods: at most [\d,]+ passes"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"4 inputs × \d+ methods: on average at most [\d,]+ passes"))).to_be_visible()
     page.get_by_role("button", name="Start evaluation").click()
 
 

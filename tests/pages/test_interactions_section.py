@@ -45,8 +45,8 @@ class TestInteractions:
 def test_a_single_method_has_nobody_to_duel_with(opened: Opened) -> None:
     page = opened(text="good film but dull", perturbation="", controls="Random").settle()  # besides AML
     assert list(page.state.run.columns) == ["aml", "random"]
-    assert TOO_FEW in page.captions
+    assert TOO_FEW.format("words") in page.captions
     assert not [box for box in page.at.selectbox if box.label == "One method"]
     page = opened(text="good film but dull", perturbation="KernelSHAP", controls="Random").settle()
-    assert TOO_FEW not in page.captions
+    assert TOO_FEW.format("words") not in page.captions
     assert [box for box in page.at.selectbox if box.label == "One method"]

@@ -148,7 +148,11 @@ def test_controls_are_named_where_they_are_left_out() -> None:
     agree = "LIME and Occlusion rank “wonderful” first."
     assert agreement_sentence(comparison(methods)) == agree
     with_control = comparison({**methods, "attention_mean": (THIRD, POOR)})
-    assert agreement_sentence(with_control) == f"{agree} Attention (mean) is a control and left out."
+    told = "Attention (mean) is a control and has no part in this."
+    assert agreement_sentence(with_control) == f"{agree} {told}"
+    poor = comparison({**{name: (SECOND, POOR) for name in methods}, "attention_mean": (THIRD, POOR)})
+    assert agreement_sentence(poor) == f"{agree} But no order here is shown to be better than random. {told}"
+    assert agreement_sentence(comparison({"attention_mean": (SECOND, POOR)})) == ""
 
 
 def test_a_single_word_cannot_be_ranked() -> None:
