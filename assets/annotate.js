@@ -80,7 +80,7 @@ function headOf(data) {
   const title = element("h2", "", data.title);
   head.append(title);
   if (data.step) head.append(element("span", "step", data.step));
-  const again = data.first_counts ? "the results count your first answer" : "confirm again to replace it";
+  const again = data.first_counts ? "the results count your first answer, from before you saw more" : "confirm again to replace it";
   if (data.revisiting) head.append(element("span", "step", `already confirmed; ${again}`));
   const nodes = [progressOf(data.progress), head, element("p", "instruction", data.instruction)];
   if (data.prediction) nodes.push(element("p", "prediction", data.prediction));

@@ -28,14 +28,14 @@ from explainers.models.model_names import IN_MEMORY
 from explainers.models.precision import checked_precision
 from explainers.report import document, wording
 from explainers.report.comparisons import comparisons_fragment
-from explainers.report.summary import summary
+from explainers.report.summary import printed
 from explainers.report.two_models import pair_fragment
 from explainers.results.comparison import Comparison, Comparisons
 from explainers.results.decision import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings
 from explainers.results.events import MethodResult
 from explainers.training.artifacts import available_artifacts, find_artifact
 
-Comparison.__str__ = summary  # type: ignore[method-assign, assignment]
+Comparison.__str__ = printed  # type: ignore[method-assign, assignment]
 Comparison._repr_html_ = document.fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
 Comparisons._repr_html_ = comparisons_fragment  # type: ignore[attr-defined]
 ModelPair._repr_html_ = pair_fragment  # type: ignore[attr-defined]

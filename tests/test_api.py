@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from explainers import api
+from explainers import api, wrap
 from explainers.api import explain
 from explainers.comparison.decision import ablated_inputs, decide
 from explainers.datasets.example import Example, InputImage
@@ -338,6 +338,9 @@ def test_a_printed_comparison_is_its_answer_in_sentences(model: FrozenModel) -> 
     comparison = explain(model, "the good film", methods=QUICK)
     assert str(comparison) == summary(comparison)
     assert "the test against random orders needs at least" in str(comparison)
+    function = wrap(lambda texts: np.full((len(texts), 2), 0.5), labels=["no", "yes"])
+    failed = str(explain(function, "the good film", methods=["integrated_gradients"]))
+    assert "Integrated gradients: The model is a function from texts" in failed
 
 
 def test_a_model_is_shown_without_its_weights(model: FrozenModel) -> None:

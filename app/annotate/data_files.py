@@ -32,7 +32,7 @@ from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.models import tasks
-from explainers.report.wording import counted
+from explainers.report.wording import counted, one_line
 
 LONGEST = 30_000  # characters of an item; models read the beginning of long texts
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
@@ -51,8 +51,8 @@ MANY_TABLES = (
     "A project takes one file of data, and these are {count}: {names}. Remove the others with the crosses beside them."
 )
 MOST_NAMES = 5  # labels that a sentence lists
-LABELS = "{count} with a label that is no class of the model ({classes}): {names}."
-STATED = "{count} with a reason for a class that the model does not have ({classes}): {names}."
+LABELS = "Kept, without a label: {count} whose label is no class of the model ({classes}): {names}."
+STATED = "Kept, and shown as it is: the class of {count}, which the model does not have ({classes}): {names}."
 REPEATED = "{count} with the text of an earlier one. Each is an item of its own, which other people may get."
 TWICE = "Two files have the name {name}. Remove one of them."
 Files = Mapping[str, bytes]  # by name
@@ -143,10 +143,10 @@ def read_items(
         fault = _fault(item, with_reasons=with_reasons)
         misfit = _misfit(item.example, input_names, len(classes), multimodal=multimodal)
         if fault or (misfit and not with_reasons):
-            left_out.append(f"Item {item.id[:60]}: {fault or misfit}")
+            left_out.append(f"{_name(item)}: {fault or misfit}")
         else:
             items.append(item)
-            only_read = only_read or (f"Item {item.id[:60]}: {misfit}" if misfit else "")
+            only_read = only_read or (f"{_name(item)}: {misfit}" if misfit else "")
     kept = {item.id for item in items}
     annotations, unusable = answers.usable([annotation for annotation in given.annotations if annotation.item in kept])
     repeats = _repeats(items)
@@ -200,6 +200,14 @@ def _notes(items: Sequence[Item], classes: Sequence[str], repeats: int, *, with_
 
 def _suffix(name: str) -> str:
     return Path(name).suffix.lower()
+
+
+def _name(item: Item) -> str:
+    """Return the item's id; where its file gives none, how its text begins."""
+    example = item.example
+    if example.text.strip() and item.id == own_records.text_id(example.text, example.pair):
+        return f"The item “{one_line(example.text, 40)}”"
+    return f"Item {item.id[:60]}"
 
 
 def _fault(item: Item, *, with_reasons: bool) -> str:

@@ -77,8 +77,8 @@ def people_view(store: Store, project: Project) -> None:
 
 
 def names_in(given: str) -> list[str]:
-    """Return the names of the lines that have any, each once."""
-    return list(dict.fromkeys(filter(None, map(str.strip, given.splitlines()))))
+    """Return the names of the lines that have any."""
+    return list(filter(None, map(str.strip, given.splitlines())))
 
 
 def invite_all(store: Store, project: int, names: Sequence[str], role: people.Role) -> tuple[list[str], list[str]]:
@@ -86,7 +86,9 @@ def invite_all(store: Store, project: int, names: Sequence[str], role: people.Ro
     if len(names) > MOST_NAMES:
         return [], [f"These are {len(names):,} names. Invite at most {MOST_NAMES} people at once."]
     invited, problems = [], []
-    for name in names:
+    for name, times in Counter(names).items():
+        if times > 1:
+            problems.append(f"{name[:LONGEST_NAME]!r} a second time: nobody needs two links.")
         try:
             if len(name) > LONGEST_NAME:
                 raise ExplanationError(

@@ -19,8 +19,8 @@ FAITHFULNESS = "aopc_c"  # comprehensiveness
 AGREED: tuple[records.Task, ...] = ("mark", "simulate", "read", "rank", "rate", "inspect")
 OWN_CLASS = "People's own answer"
 SAME_CLASS = "Marks are compared where two people gave the same answer to an item: {same:,} of {pairs:,} pairs."
-ONE_PERSON = "one person: no agreement"
-NO_COMMON_ITEM = "no item of two people: no agreement"
+ONE_PERSON = "needs two people"
+NO_COMMON_ITEM = "needs an item that two people answered"
 ByMethod = defaultdict[str, dict[str, list[bool]]]  # method → item → one value per answer
 
 

@@ -25,10 +25,11 @@ FEWEST = 10  # items from which an interval says enough
 PEOPLE = (
     "A method's scores against the gold marks for the model's answer, as means over items, beside the expected value "
     "of a random order. Gold is what you decided below; without a decision, the units that at least half of those "
-    "marked who gave the model's answer. The number of their answers stands beside the items."
+    "marked who gave the model's answer. The number of their answers stands beside the items; those about items that "
+    "you decided do not count in it."
 )
 SUPPORT = "{same:,} of {answers:,} answers were the model's. "
-WITHOUT = "Left out: {count} whose marks are all for another answer than the model's. "
+WITHOUT = "Left out: {count} whose gold marks are for another answer than the model's. "
 NOBODY = "No item has marks for the model's answer that tell its units apart, so no method can be compared with people."
 FEW_SENTENCES = "Fewer than ten sentences are too few to conclude from."
 FEW_ITEMS = "Fewer than ten items are too few to conclude from; their intervals are too short."
@@ -50,10 +51,10 @@ PREFERRED = (
 )
 CLOSED = (
     "Nobody sees the work of others yet, you included. Opening the results shows it to you, computes the agreement, "
-    "and names the methods. This cannot be undone."
+    "and says from whom the maps and sentences are. This cannot be undone."
 )
 STILL_OPEN = (
-    "{open:,} of {items:,} items are still open. Looking at the results may bias what you annotate, and what you tell "
+    "Still open: {open:,} of {items:,} items. Looking at the results may bias what you annotate, and what you tell "
     "the others; open anyway?"
 )
 UNREAD = (
@@ -66,7 +67,8 @@ UNPREPARED = (
 NOTHING = "Nothing has been confirmed yet."
 FEW = "Agreement needs an item that at least two people have answered."
 INTERVALS = (
-    "In brackets 95 % of a bootstrap over items, which a single item does not have; – where a value is not defined, "
+    "In brackets 95 % of a bootstrap over items; without them the items are too few, or too much alike, for an "
+    "interval; – where a value is not defined, "
     "with the reason below. Agreement is that of people's own answers; decisions do not change it."
 )
 OTHER = (

@@ -22,6 +22,7 @@ from app.train.processes import card
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS, MethodSpec
 from explainers.metrics import agreement, faithfulness
+from explainers.report.wording import decimals
 from explainers.training.artifacts import find_artifact
 
 LOG = "log.jsonl"  # as explainers.training.loop names it, which would bring torch with it
@@ -140,7 +141,7 @@ def ordered(terms: dict[str, dict[int, float]]) -> list[str]:
     return sorted(terms, key=lambda name: name != TOTAL)
 
 
-def term(name: str, values: dict[int, float]) -> go.Figure:
+def term(name: str, values: dict[int, float], when: str = "now") -> go.Figure:
     """One term of the loss by step: single steps, pale, and smoothed."""
     steps = np.array(sorted(values))
     raw = np.array([values[step] for step in steps])
@@ -155,7 +156,7 @@ def term(name: str, values: dict[int, float]) -> go.Figure:
             hoverinfo=hover,
             hovertemplate=None if hover == "skip" else "step %{x}: %{y:.4f}<extra></extra>",
         )
-    return _small(figure, f"{heading(name)}, now {smooth(raw)[-1]:.3f}", "step")
+    return _small(figure, f"{heading(name)}, {when} {decimals(smooth(raw)[-1], 3)}", "step")
 
 
 def first_values(terms: dict[str, dict[int, float]]) -> str:
@@ -231,9 +232,9 @@ def curves(job: Job, log: Log) -> None:
     names = {metric.id: metric.name for metric in faithfulness.METRICS if metric.validated}
     if any(agreement.ID in epoch.metrics for epoch in log.epochs):  # the weights are selected by it
         directions[agreement.NAME], names[agreement.ID] = True, agreement.NAME
-    charts = []
+    charts, when = [], "now" if job.status == "running" else "at the end"
     if log.step > min((step for values in log.terms.values() for step in values), default=0):
-        charts += [(name, term(name, log.terms[name])) for name in ordered(log.terms)]
+        charts += [(name, term(name, log.terms[name], when)) for name in ordered(log.terms)]
     else:  # a curve needs two points
         plain_text.caption(first_values(log.terms))
     if len(log.epochs) > 1:
@@ -250,6 +251,16 @@ def curves(job: Job, log: Log) -> None:
             f"{', '.join(measured)} and {last} are "
             "measured on held-out texts, once for each point. Pale lines are single steps."
         )
+        if kept := kept_weights(card(job) or {}):
+            plain_text.caption(kept)
+
+
+def kept_weights(details: Mapping[str, Any]) -> str:
+    """Return which weights a finished training has kept; empty where its card does not say so."""
+    steps = details.get("steps")
+    if not isinstance(steps, dict) or not {"kept", "all"} <= set(steps):
+        return ""
+    return f"The weights after step {steps['kept']:,} of {steps['all']:,} are kept; the card has their figures."
 
 
 def _better(higher: bool) -> str:

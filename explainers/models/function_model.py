@@ -140,7 +140,7 @@ class FunctionModel(FrozenModel):
 
     def _refuse(self) -> NoReturn:
         raise ExplanationError(
-            f"{self.name} is a function from texts to probabilities: it has no embeddings, states or gradients, which "
+            "The model is a function from texts to probabilities: it has no embeddings, states or gradients, which "
             "this method needs."
         )
 

@@ -38,6 +38,12 @@ def summary(comparison: "Comparison") -> str:
     return " ".join(filter(None, [*_other_class(comparison), *sentences, budget_sentence(comparison)]))
 
 
+def printed(comparison: "Comparison") -> str:
+    """Return the summary, and why methods gave nothing."""
+    reasons = (f"{part_name(failure.method)}: {failure.reason}" for failure in comparison.failures)
+    return " ".join([summary(comparison), *reasons])
+
+
 def budget_sentence(comparison: "Comparison") -> str:
     """Return what did not fit into the budget; empty where everything did."""
     if comparison.is_complete:

@@ -198,10 +198,13 @@ def find_artifact(model: str, version: str, method: str, variant: str = "") -> A
             f"{method} puts one model's decisions into words, and it has not been fitted to {model}. "
             f"Fit it with `python -m explainers fit {method} --model {model} --data DIR`."
         )
+    fitted = ", ".join(f"{method}:{artifact.variant}" if artifact.variant else method for artifact in artifacts)
     missing = f"a variant {variant!r} of it" if artifacts else "it"
+    there = f" Fitted are: {fitted}." if artifacts else ""
+    command = f"fit {method} --model {model}{f' --variant {variant}' if variant else ''} --data FILE"
     raise ExplanationError(
-        f"This method learns to explain one model, and {missing} has not been fitted to {model}. "
-        f"Fit it on the Train page, or with `python -m explainers fit {method} --model {model}`."
+        f"This method learns to explain one model, and {missing} has not been fitted to {model}.{there} "
+        f"Fit it on the Train page, or with `python -m explainers {command}`."
     )
 
 

@@ -158,7 +158,7 @@ def test_results_stay_closed_until_the_owner_opens_them(annotate: Callable[..., 
     page.view("Results")
     assert "Nobody sees the work of others yet" in page.sentences
     assert not page.at.dataframe
-    assert "3 of 3 items are still open. Looking at the results may bias" in page.sentences
+    assert "Still open: 3 of 3 items. Looking at the results may bias" in page.sentences
     assert page.at.button(key="open results").label == "Open anyway"
     page.press("open results")
     assert "Agreement needs an item that at least two people have answered." in page.sentences

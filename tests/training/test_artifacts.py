@@ -97,7 +97,11 @@ def test_names_of_variants_may_have_points_and_dashes(own: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "variant", "sentence"),
     [
-        ("small", "best", "a variant 'best' of it has not been fitted to small. Fit it on the Train page, or with "),
+        (
+            "small",
+            "best",
+            "a variant 'best' of it has not been fitted to small. Fitted are: aml:difference. Fit it on the ",
+        ),
         ("other", "", "it has not been fitted to other. Fit it on the Train page, or with "),
         ("other", "best", "it has not been fitted to other."),
     ],
@@ -106,7 +110,8 @@ def test_what_was_not_fitted_is_a_sentence_with_the_command(own: Path, model: st
     with pytest.raises(ExplanationError) as raised:
         find_artifact(model, "1", "aml", variant)
     assert sentence in str(raised.value)
-    assert f"`python -m explainers fit aml --model {model}`" in str(raised.value)
+    named = f" --variant {variant}" if variant else ""
+    assert f"`python -m explainers fit aml --model {model}{named} --data FILE`" in str(raised.value)
 
 
 def test_a_folder_of_own_weights_has_a_name_that_any_system_takes(own: Path) -> None:

@@ -86,13 +86,16 @@ def test_what_the_model_does_not_have_and_what_is_there_twice_is_said() -> None:
     read = read_items({"t.csv": table}, ("text",), ("negative", "positive"))
     assert len(read.items) == 5
     assert read.notes == (
-        "3 rows with a label that is no class of the model (negative (0), positive (1)): banana, pear.",
+        "Kept, without a label: 3 rows whose label is no class of the model (negative (0), positive (1)): "
+        "banana, pear.",
         "1 row with the text of an earlier one. Each is an item of its own, which other people may get.",
     )
     assert read_items({"t.csv": table}, ("text",)).notes == read.notes[1:]
     reasons = b"premise,hypothesis,reason,class\na,b,because,No\na,b,so,maybe\n"
     read = read_items({"t.csv": reasons}, ("premise", "hypothesis"), ("no", "yes"))
-    assert read.notes == ("1 row with a reason for a class that the model does not have (no (0), yes (1)): maybe.",)
+    assert read.notes == (
+        "Kept, and shown as it is: the class of 1 row, which the model does not have (no (0), yes (1)): maybe.",
+    )
 
 
 def test_columns_are_chosen_in_tables_and_lines_that_have_other_names() -> None:
@@ -141,7 +144,7 @@ def test_labels_of_a_chosen_column_may_be_numbers_of_classes() -> None:
         assert read.notes == ()
     ratings = read_items({"t.csv": table.replace(b",0", b",5")}, ("text",), classes, columns=chosen)
     assert [item.example.label for item in ratings.items] == [None, None]
-    assert ratings.notes[0].startswith("2 rows with a label that is no class")
+    assert ratings.notes[0].startswith("Kept, without a label: 2 rows whose label is no class")
 
 
 def test_what_comes_with_the_texts_is_read_beside_chosen_columns() -> None:
@@ -325,6 +328,6 @@ def test_a_row_that_no_store_holds_is_named_and_left_out_and_the_others_become_a
     assert [item.example.text for item in given.items] == ["a good film", "a bad film"]
     (sentence,) = given.left_out
     assert reason in sentence
-    assert sentence.startswith(("Row 2: ", "Item "))
+    assert sentence.startswith(("Row 2: ", "Item ", "The item “"))
     sentence.encode()
     assert projects.create(annotation_store, ProjectSpec("Films", "small"), given.items, ANYBODY).items == 2

@@ -3,6 +3,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.train.outcome import kept_weights
+
 
 def page(metrics: dict[str, float], epochs: int = 2, steps: int = 2) -> None:
     from app.store import Job
@@ -10,7 +12,7 @@ def page(metrics: dict[str, float], epochs: int = 2, steps: int = 2) -> None:
 
     terms = {name: {step: 0.5 / step for step in range(1, steps + 1)} for name in ("L_p", "total")}
     log = Log(steps=2, terms=terms, epochs=[Epoch(number, 2, 1.0, metrics, ()) for number in range(1, epochs + 1)])
-    curves(Job(id=1, method="ivra"), log)
+    curves(Job(id=1, method="ivra", folder="missing"), log)
 
 
 @pytest.mark.parametrize("cons", [True, False])
@@ -34,3 +36,9 @@ def test_what_has_one_point_is_told_in_words() -> None:
     assert ">After the first step: total 0.500, L_p 0.500.<" in first
     assert ">On held-out texts after epoch 1: AOPC-C 0.250, AOPC-S 0.125.<" in held_out
     assert not app.get("plotly_chart")
+
+
+def test_a_finished_training_says_which_weights_it_kept() -> None:
+    kept = kept_weights({"steps": {"kept": 8, "all": 1032}})
+    assert kept == "The weights after step 8 of 1,032 are kept; the card has their figures."
+    assert kept_weights({}) == kept_weights({"steps": 1032}) == ""
