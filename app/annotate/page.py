@@ -1,22 +1,20 @@
 """The Annotate page: who sees what.
 
-Invited annotators see their items. Owners see the list of projects, a new one, and the views of one project, among
-them its people: the invitations, and how far everybody is.
+Invited annotators see their items. Owners see the list of projects, a new one, and the views of one project.
 """
 
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import streamlit as st
 
 from app import model_pool, plain_text
 from app.annotate import people, preparation, project_form, projects, session, workbench
-from app.annotate.people import Invite
+from app.annotate.people_view import people_view
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.results_view import results_view
-from app.annotate.session import PARAMETER, AnnotateVisitor, attempt
+from app.annotate.session import AnnotateVisitor, attempt
 from app.annotate.state import (
     NEW,
     PEOPLE,
@@ -30,19 +28,12 @@ from app.annotate.state import (
 from app.annotate.tables import method_name
 from app.components import forget_files
 from app.database.connections import StoreUnavailable
-from app.server import edge, login
+from app.server import login
 from app.session import put, value_of
 from app.store import Store
 from explainers.errors import ExplanationError
 from explainers.report.wording import counted
 
-NAMES = "Names, one per line"
-NAMES_HELP = "A pseudonym for each person, such as A1. It stands in every download."
-NO_NAME = "Write at least one name, such as A1. The name stands beside the annotations."
-MOST_NAMES, LONGEST_NAME = 100, 40  # invitations at once, and characters of a name
-UNUSED = "Send each person their own link. A link is shown here until it is opened; then only its hash is stored."
-FREE = "Items that somebody has opened and not begun go back to the others. Use it when a person has left."
-ROLES = {"annotator": "annotator", "owner": "owner (sees the results, too)"}
 VIEWS = (WORK, PEOPLE, RESULTS, SETTINGS)
 EMPTY = "There is no project yet. Make one here; then annotate yourself, or invite others."
 JOIN = "Annotate items yourself, or invite others under People. Your own annotations count as one more person's."
@@ -56,125 +47,6 @@ GUIDELINE_SAVED = "Saved. People see it with their next item; what they confirme
 DELETE = ", its items and everything that was confirmed in it."
 GONE = "The project that was shown here has been deleted."
 LEAVE = "This browser forgets your invitation. Open its link to come back; what you confirmed is kept."
-
-
-def people_view(store: Store, project: Project) -> None:
-    _progress(store, project)
-    st.subheader("Invitations", anchor=False)
-    with st.form("invite", border=False, clear_on_submit=True):
-        given = st.text_area(NAMES, key="invite names", height=120, placeholder="A1\nA2\nA3", help=NAMES_HELP)
-        role = st.selectbox("Role", list(ROLES), key="invite role", format_func=ROLES.__getitem__)
-        pressed = st.form_submit_button("Invite", type="primary", key="send invite")
-    names = names_in(given or "")
-    if pressed and names:
-        _say(*invite_all(store, project.id, names, "owner" if role == "owner" else "annotator"))
-    listed = people.invites(store, project.id)
-    shown = _show_links(listed)
-    if pressed and not names and not shown:  # pressed twice, the field is empty and the links are there
-        plain_text.error(NO_NAME)
-    for invitation in listed:
-        _invite(store, project, invitation)
-
-
-def names_in(given: str) -> list[str]:
-    """Return the names of the lines that have any."""
-    return list(filter(None, map(str.strip, given.splitlines())))
-
-
-def invite_all(store: Store, project: int, names: Sequence[str], role: people.Role) -> tuple[list[str], list[str]]:
-    """Invite one after the other; return the names that are invited, and a sentence for each other one."""
-    if len(names) > MOST_NAMES:
-        return [], [f"These are {len(names):,} names. Invite at most {MOST_NAMES} people at once."]
-    invited, problems = [], []
-    for name, times in Counter(names).items():
-        if times > 1:
-            problems.append(f"{name[:LONGEST_NAME]!r} a second time: nobody needs two links.")
-        try:
-            if len(name) > LONGEST_NAME:
-                raise ExplanationError(
-                    f"{name[:LONGEST_NAME]!r} … has more than {LONGEST_NAME} characters. Shorten it."
-                )
-            people.invite(store, project, name, role)
-            invited.append(name)
-        except ExplanationError as error:
-            problems.append(str(error))
-    return invited, problems
-
-
-def _say(invited: Sequence[str], problems: Sequence[str]) -> None:
-    """Show one message about all of them."""
-    if not problems:
-        plain_text.success(f"Invited: {', '.join(invited)}. Send everybody their link.")
-        return
-    done = f"Invited: {', '.join(invited)}. Not invited:" if invited else "Nobody was invited."
-    (plain_text.warning if invited else plain_text.error)("\n".join([done, *problems]))
-
-
-def _show_links(listed: Sequence[Invite]) -> bool:
-    """Draw the links of invitations that nobody has opened, in one block to copy; return False without any."""
-    lines = [
-        f"{invitation.name}: {_address()}?{PARAMETER}={invitation.token}" for invitation in listed if invitation.token
-    ]
-    if not lines:
-        return False
-    plain_text.paragraph("The link of one person" if len(lines) == 1 else f"The links of {len(lines)} people")
-    st.code("\n".join(lines), None, wrap_lines=True)
-    if edge.is_local(_address()):
-        st.warning(edge.LOCAL_ONLY)
-    st.caption(UNUSED)
-    return True
-
-
-def _address() -> str:
-    """Return the address of this page, without what follows the question mark."""
-    return str(st.context.url or "annotate").partition("?")[0]
-
-
-def _invite(store: Store, project: Project, invite: Invite) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        status = "revoked" if invite.revoked else "opened" if invite.opened else "not opened yet"
-        made = time.strftime("%d %B", time.localtime(invite.created))
-        plain_text.paragraph(f"{invite.name}, {invite.role}, {status}, made on {made}")
-        if not invite.revoked:
-            st.button(
-                "Revoke",
-                key=f"revoke {invite.id}",
-                on_click=attempt,
-                args=(people.revoke, store, project.id, invite.id),
-                help="The link and the browsers in which it was opened stop working. Annotations stay.",
-            )
-        if not invite.token:
-            st.button(
-                "New link",
-                key=f"renew {invite.id}",
-                on_click=attempt,
-                args=(people.renew, store, project.id, invite.id),
-                help="For the same person, who keeps their items and annotations. The link before stops working.",
-            )
-
-
-def _progress(store: Store, project: Project) -> None:
-    names = people.names(store, project.id)
-    if not names:
-        st.caption("Nobody has annotated yet.")
-        return
-    rows = []
-    for number, name in names.items():
-        done = people.progress(store, project.id, number, project.spec.overlap)
-        rows.append({"person": name, "confirmed": done.done, "skipped": done.skipped, "of": done.total})
-    st.dataframe(rows, hide_index=True, width="stretch")
-    st.button(
-        "Free unbegun items",
-        key="free items",
-        help=FREE,
-        on_click=attempt,
-        args=(_free, store, project.id, tuple(names)),
-    )
-
-
-def _free(store: Store, project: int, annotators: tuple[int, ...]) -> None:
-    for number in annotators:
-        people.release_open(store, project, number)
 
 
 def owner_page(
