@@ -111,7 +111,7 @@ def impossible(info: ModelInfo, read: data_files.ReadItems, *, narrators: bool) 
 
 def _tasks(reasons: Mapping[Task, str], *, with_reasons: bool) -> tuple[Task, ...]:
     """Return the ticked tasks; a file with reasons has ticks of its own, at first to read them."""
-    st.markdown(":small[Tasks, asked in this order]")
+    st.markdown(":small[Tasks, asked in this order, row by row]")
     chosen: list[Task] = []
     default: Task = "read" if with_reasons else "mark"
     for number, task in enumerate(ORDER):

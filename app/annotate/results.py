@@ -19,6 +19,7 @@ FAITHFULNESS = "aopc_c"  # comprehensiveness
 AGREED: tuple[records.Task, ...] = ("mark", "simulate", "read", "rank", "rate", "inspect")
 OWN_CLASS = "People's own answer"
 SAME_CLASS = "Marks are compared where two people gave the same answer to an item: {same:,} of {pairs:,} pairs."
+NOT_YET = "none yet: it failed or had no time, and is tried again when somebody opens the item"
 ONE_PERSON = "needs two people"
 NO_COMMON_ITEM = "needs an item that two people answered"
 ByMethod = defaultdict[str, dict[str, list[bool]]]  # method → item → one value per answer
@@ -108,6 +109,17 @@ def item_states(
     return {
         name: replace(state, marks=marks.get(name, {}), classes=classes.get(name, {})) for name, state in states.items()
     }
+
+
+def missing_explanations(
+    project: Project, states: Mapping[str, ItemState], failed: Mapping[str, Mapping[str, str]]
+) -> list[tuple[str, str, str]]:
+    """Return items, methods and the reason why people saw these items without them: first what `failed` in every
+    attempt, by item and method, then what may still come."""
+    for_good = [(item, method, reason) for item, own in failed.items() for method, reason in own.items()]
+    wanted = (*project.spec.methods, *project.spec.narrators)
+    open_ = [(item, method) for item, state in states.items() for method in state.prepared.missing(wanted)]
+    return for_good + [(item, method, NOT_YET) for item, method in open_ if method not in failed.get(item, {})]
 
 
 def agreements(

@@ -75,10 +75,7 @@ OTHER = (
     "The model's answer is right, but its most faithful map shares no more with the gold marks than a random order "
     "would. Open the item on Compare to see why."
 )
-MISSING = (
-    "These methods failed in every attempt, so people saw the item without them. Results count the items that a method "
-    "explained."
-)
+MISSING = "People saw the item without these methods. Results count the items that a method explained."
 NO_METHODS = (
     "Methods are compared with people's marks in projects with a task that shows maps, such as ranking them. This one "
     "has none."
@@ -193,7 +190,7 @@ def results_view(store: Store, preparer: preparation.Preparer, project: Project,
     st.subheader("Decide where people differ", anchor=False)
     adjudication.adjudicate(store, project, shown.disputes, by)
     _flagged(shown.annotations)
-    _failures(projects.failures(store, project.id))
+    _failures(results.missing_explanations(project, shown.states, projects.failures(store, project.id)))
     intermission.downloads(store, project)
 
 
@@ -218,16 +215,12 @@ def _waiting(preparer: preparation.Preparer, project: Project, unread: Sequence[
         st.button("Look again", key="look again at results")
 
 
-def _failures(failed: Mapping[str, Mapping[str, str]]) -> None:
-    """Draw the methods without an explanation of an item, after the last attempt."""
-    if not failed:
+def _failures(missing: Sequence[tuple[str, str, str]]) -> None:
+    """Draw the methods without an explanation of an item, and why."""
+    if not missing:
         return
     st.subheader("Explanations that are missing", anchor=False)
-    rows = [
-        {"item": item, "method": method_name(method), "why": reason}
-        for item, own in failed.items()
-        for method, reason in own.items()
-    ]
+    rows = [{"item": item, "method": method_name(method), "why": reason} for item, method, reason in missing]
     st.dataframe(rows, hide_index=True, width="stretch")
     st.caption(MISSING)
 

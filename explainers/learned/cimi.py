@@ -48,7 +48,7 @@ class Decoder(nn.Module):
 @validated
 @dataclass(frozen=True)
 class Cimi:
-    """With a weight of 0 a term is switched off: the paper's CIMI-s, -i and -p; `states=False` is its CIMI-f."""
+    """With a weight of 0 a term is switched off: the paper's CIMI-s, -i and -p; without `states` it is its CIMI-f."""
 
     sufficiency: Annotated[
         recipe.Weight,

@@ -1,6 +1,7 @@
 """Two people: one marks the first word of every item, the other the first and the second."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -248,3 +249,18 @@ def test_a_download_becomes_a_project_with_the_same_annotations(
     }
     assert len(kept) == 4  # of the task that the project has
     assert people.progress(annotation_store, again.id, people.annotator(annotation_store, again.id, "x"), 2).total == 0
+
+
+def test_what_failed_and_what_may_still_come_is_listed(
+    annotated: Project, shown: tuple[dict[str, ItemState], tuple[Annotation, ...]]
+) -> None:
+    states, _ = shown
+    assert results.missing_explanations(annotated, states, {}) == []
+    first, second = states
+    without = {name: map_ for name, map_ in states[first].prepared.maps.items() if name != "occlusion"}
+    partly = {**states, first: replace(states[first], prepared=replace(states[first].prepared, maps=without))}
+    failed = {second: {"aml": "Too long."}}
+    assert results.missing_explanations(annotated, partly, failed) == [
+        (second, "aml", "Too long."),
+        (first, "occlusion", results.NOT_YET),
+    ]
