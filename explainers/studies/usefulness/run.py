@@ -134,8 +134,7 @@ def _words(mails: Mails, folder: Path, note: Note) -> Words:
 
 def top_words(model: FrozenModel, mail: Example, method: str) -> set[str]:
     """Return the `TOP` words with the highest scores for the predicted class, by the highest score of each."""
-    settings = Settings(sampling="captum", samples=SAMPLES)
-    decision, _ = decide(model, replace(mail, label=None), settings=settings)
+    decision, _ = decide(model, replace(mail, label=None), settings=Settings(sampling="captum", samples=SAMPLES))
     (spec,) = select((method,))
     *_, attribution = runner.estimates(spec, model, decision, calls.Meter())
     best: dict[str, float] = {}
