@@ -87,7 +87,7 @@ def test_methods_that_need_an_inside_say_that_there_is_none() -> None:
     comparison = explain(wrap(half, name="mine"), TEXT, methods=(*INSIDE, "aml", "occlusion"))
     reasons = {failure.method: failure.reason for failure in comparison.failures}
     assert set(reasons) == {*INSIDE, "aml"}
-    assert all("mine is a function from texts to probabilities" in reasons[method] for method in INSIDE)
+    assert all("The model is a function from texts to probabilities" in reasons[method] for method in INSIDE)
     assert "nothing can be fitted to mine" in reasons["aml"]
 
 

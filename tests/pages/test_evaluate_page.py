@@ -120,7 +120,7 @@ def test_an_evaluation_is_brief_unless_asked_otherwise(evaluate: Evaluate) -> No
     thorough.check()
     evaluate.run()
     assert "--preset quick --thorough --out DIR" in evaluate.texts
-    said = [int(text.split("about ")[1].split(" passes")[0].replace(",", "")) for text in (brief, evaluate.texts)]
+    said = [int(text.split("average ")[1].split()[2].replace(",", "")) for text in (brief, evaluate.texts)]
     assert said[0] < said[1]
     evaluate.press("start evaluation")
     assert [toast.value for toast in evaluate.at.toast] == ["Evaluation 1 has been started. It stands below."]
