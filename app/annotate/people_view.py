@@ -96,7 +96,7 @@ def _show_links(listed: Sequence[Invite]) -> bool:
     plain_text.paragraph("The link of one person" if len(lines) == 1 else f"The links of {len(lines)} people")
     st.code("\n".join(lines), None, wrap_lines=True)
     if edge.is_local(_address()):
-        st.warning(edge.LOCAL_ONLY)
+        plain_text.warning(edge.LOCAL_ONLY)
     st.caption(UNUSED)
     return True
 

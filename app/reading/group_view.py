@@ -352,7 +352,7 @@ def _invitation(code: str) -> None:
     st.image(qr_code(address), width=260)
     st.code(address, language=None, wrap_lines=True)
     if edge.is_local(address):
-        st.warning(edge.LOCAL_ONLY)
+        plain_text.warning(edge.LOCAL_ONLY)
     st.caption(KEEP)
 
 
