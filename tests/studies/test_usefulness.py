@@ -7,6 +7,7 @@ import re
 import tarfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -170,13 +171,22 @@ def test_a_removal_is_compared_with_none_and_with_a_random_order(content: dict[s
     assert found.raw == pytest.approx(0.9)
 
 
+def test_methods_are_level_where_trainings_differ_by_more(content: dict[str, object]) -> None:
+    rows = cast(list[dict[str, str]], content["rows"])
+    for row in rows[::2]:  # of every pair one training fails
+        row["clean"] = "0" * len(row["clean"])
+    assert "better words than both controls: none; better than one of them: none; worse than one of them: none." in (
+        usefulness_document(content)
+    )
+
+
 def test_the_document_names_who_finds_better_words_than_chance(
     content: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = usefulness_document(content)
-    assert "Of 3 methods, by 6 intervals over mails" in text
-    assert "better words than both controls: Occlusion; better than one of them: LIME; worse than one of them: " in text
+    assert "of 3 methods: better words than both controls: Occlusion; better than one of them: LIME; " in text
     assert "worse than one of them: CIMI (zero)." in text
+    assert "7 degrees of freedom" in text
     assert "Means over 2 trainings" in text
     monkeypatch.setattr(run, "STORED", tmp_path / "usefulness.json")
     run.STORED.write_text(json.dumps(content), encoding="utf-8")

@@ -42,8 +42,8 @@ random order of the words of each mail, and all words of the explained mails, of
 - LIME draws {masks} masks; KernelSHAP would take as long again and is left out.
 
 Means over {seeds} trainings each, which the last column shows one by one, with 95 % bootstrap intervals over clean
-mails, paired for the differences. They cover neither other trainings, nor another choice of words, nor another random
-order."""
+mails, paired for the differences. They cover neither other trainings, which the sentence below the table does, nor
+another choice of words, nor another random order."""
 NAMES = {NONE: "no word removed", FREQUENT: "the most frequent words", RANDOM: "a random order"}
 SHOWN = 8  # words in the table
 
@@ -111,17 +111,25 @@ FIRST: Table[Removal] = Table(
 
 
 def conclusions(found: Sequence[Removal]) -> str:
-    """Return which methods find better words than both controls do, and which not even as good ones as one of them."""
+    """Return which methods find better words than the controls do, and which worse ones, beyond what trainings with the
+    same words differ by: a 95 % interval of Student's t with the variance of all rows pooled."""
+    from scipy import stats
+
+    shares = np.array([one.trainings for one in found])  # (rows, trainings)
+    freedom = shares.size - len(shares)
+    deviation = float(np.sqrt(np.sum((shares - shares.mean(axis=1, keepdims=True)) ** 2) / freedom))
+    half = float(stats.t.ppf(0.975, freedom)) * deviation * np.sqrt(2 / shares.shape[1])
+    controls = [one.share.mean for one in found if one.name in (FREQUENT, RANDOM)]
     methods = [one for one in found if one.name not in NAMES and not method_spec(one.name).is_control]
-    better = {
-        one.name: [over.low > 0 for over in (one.over_random, one.over_frequent) if over is not None] for one in methods
-    }
-    worse = [one for one in methods if any(over and over.high < 0 for over in (one.over_random, one.over_frequent))]
+    beyond = {one.name: [one.share.mean - control for control in controls] for one in methods}
+    better = [one for one in methods if min(beyond[one.name]) > half]
+    partly = [one for one in methods if one not in better and max(beyond[one.name]) > half]
+    worse = [one for one in methods if min(beyond[one.name]) < -half]
     return (
-        f"Of {len(methods)} methods, by {2 * len(methods)} intervals over mails, which nothing corrects for their "
-        f"number: better words than both controls: {_named([one for one in methods if all(better[one.name])])}; better "
-        f"than one of them: {_named([one for one in methods if any(better[one.name]) and not all(better[one.name])])}; "
-        f"worse than one of them: {_named(worse)}."
+        f"Trainings with the same words differ by a standard deviation of {deviation:.3f}, which gives a difference of "
+        f"two rows a 95 % interval of ± {half:.3f} over trainings (Student's t, the variance of all rows pooled, "
+        f"{freedom} degrees of freedom). Beyond that, of {len(methods)} methods: better words than both controls: "
+        f"{_named(better)}; better than one of them: {_named(partly)}; worse than one of them: {_named(worse)}."
     )
 
 
