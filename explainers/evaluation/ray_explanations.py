@@ -4,11 +4,10 @@ A worker sends what it found under the keys of its own model, weights and versio
 """
 
 import json
-import pickle
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from explainers.comparison.decision import card_of
@@ -37,9 +36,17 @@ OWN_GPU = "With --engine ray every worker has a GPU of its own, which it calls t
 Identity = dict[str, Any]  # all that explanations of one version depend on, besides settings and inputs
 
 
+@dataclass(frozen=True)
+class Asked:
+    """An input, and the ids of the methods that explain it."""
+
+    example: Example
+    methods: tuple[str, ...]
+
+
 class SetExplainer:
-    """An actor. It is given inputs, each with the ids of the methods that explain it, and sends explanations by key.
-    `expected` is the identity in the process that stores them."""
+    """An actor. It is given what is `Asked`, which Ray carries, and sends explanations by key, as JSON. `expected` is
+    the identity in the process that stores them."""
 
     def __init__(self, model: str, settings: Settings, device: str, precision: str, expected: Identity) -> None:
         import torch
@@ -57,9 +64,9 @@ class SetExplainer:
             self.problem = OTHER_WORKER.format(", ".join(differs))
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        return {"result": [json.dumps(self._explained(*pickle.loads(item))) for item in batch["item"]]}
+        return {"result": [json.dumps(self._explained(item)) for item in batch["item"]]}
 
-    def _explained(self, example: Example, methods: Sequence[str]) -> dict[str, Any]:
+    def _explained(self, asked: Asked) -> dict[str, Any]:
         if self.problem:
             return {"problem": self.problem}
         found: dict[str, str] = {}
@@ -70,7 +77,9 @@ class SetExplainer:
             return attribution
 
         try:
-            failed = explain_set(self.model, [example], select(methods), self.settings, explain, lambda _sentence: None)
+            failed = explain_set(
+                self.model, [asked.example], select(asked.methods), self.settings, explain, lambda _sentence: None
+            )
         except ExplanationError as error:  # such as an image that is not on its machine
             return {"problem": WORKER_FAILED.format(error)}
         return {"found": found, "failed": failed}
@@ -124,15 +133,15 @@ def explain_set_with_ray(
     return reasons
 
 
-def _missing(explained: ExplainedSet, store: ExplanationStore, address: str) -> list[bytes]:
-    """Return the inputs of which an explanation is missing, each with the ids of its methods; equal ones once. The
-    cluster is looked for when the first one is found."""
-    items, seen = list[bytes](), set[str]()
+def _missing(explained: ExplainedSet, store: ExplanationStore, address: str) -> list[Asked]:
+    """Return the inputs of which an explanation is missing; equal ones once. The cluster is looked for when the first
+    one is found."""
+    items, seen = list[Asked](), set[str]()
     for example in explained.inputs:
         missing = missing_explanations(store, explained.model, example, explained.specs, explained.settings)
         methods = tuple(method for key, method in missing.items() if key not in seen)
         seen.update(missing)
         if methods and not items:
             check_reachable(address)
-        items += [pickle.dumps((example, methods))] if methods else []
+        items += [Asked(example, methods)] if methods else []
     return items

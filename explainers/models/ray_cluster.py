@@ -57,12 +57,13 @@ def name_for_workers(model: str) -> str:
 
 
 def map_with_actors(
-    ray: Any, actor: type, arguments: tuple[Any, ...], items: Sequence[str | bytes], workers: int, device: str
+    ray: Any, actor: type, arguments: tuple[Any, ...], items: Sequence[Any], workers: int, device: str
 ) -> Generator[Any]:
     """Yield what so many actors make of the items, as they are done. Each has one core, or one GPU where the `device`
     is "cuda"; one that dies is started anew, and its items are given to another one.
 
-    An actor is made with the `arguments` and called with {"item": [one]}; it returns {"result": [one]}.
+    An actor is made with the `arguments` and called with {"item": [one]}; it returns {"result": [one]}. Ray carries
+    items of any class.
     """
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = context.print_on_execution_start = False

@@ -30,9 +30,9 @@ def margin_sentence(comparison: "Comparison") -> str:
     """Return that the model hardly prefers the class that it predicts; empty where it does, and for other questions."""
     if not comparison.explains_predicted or len(comparison.probabilities) < 2:
         return ""
-    first, second = sorted(comparison.probabilities)[:-3:-1]
-    if first - second >= NARROW:
+    labels, p = comparison.decision.card.labels, comparison.probabilities
+    first, second = sorted(range(len(p)), key=lambda number: -p[number])[:2]
+    if p[first] - p[second] >= NARROW:
         return ""
-    classes = [comparison.decision.card.labels[comparison.probabilities.index(p)] for p in (first, second)]
-    (one, p), (other, q) = zip(map(wording.one_line, classes), map(wording.decimals, (first, second)), strict=True)
-    return f"The model is nearly undecided: {one} {p}, {other} {q}."
+    told = (f"{wording.one_line(labels[number])} {wording.decimals(p[number])}" for number in (first, second))
+    return f"The model is nearly undecided: {', '.join(told)}."

@@ -1,7 +1,6 @@
 """A set explained on a local Ray cluster: the same explanations under the same keys as in one process."""
 
 import json
-import pickle
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,7 +18,7 @@ from explainers.errors import ExplanationError
 from explainers.evaluation import ray_explanations
 from explainers.evaluation.data_set import ExplainedSet
 from explainers.evaluation.explanation_store import ExplanationStore, explain_set
-from explainers.evaluation.ray_explanations import SetExplainer, explain_set_with_ray, identity_of
+from explainers.evaluation.ray_explanations import Asked, SetExplainer, explain_set_with_ray, identity_of
 from explainers.methods.registry import select
 from explainers.models.catalog import load
 from explainers.results.decision import Settings
@@ -70,7 +69,7 @@ def test_no_cluster_is_needed_for_what_is_stored(explained: ExplainedSet, hub_fo
 
 
 def sent_by(worker: SetExplainer, example: Example, *methods: str) -> dict[str, Any]:
-    (sent,) = worker({"item": [pickle.dumps((example, methods))]})["result"]
+    (sent,) = worker({"item": [Asked(example, methods)]})["result"]
     content: dict[str, Any] = json.loads(sent)
     return content
 
@@ -101,8 +100,8 @@ def without_cluster(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
     def nothing(_workers: int, _address: str) -> Iterator[None]:
         yield
 
-    def explain(_ray: None, actor: type, arguments: tuple[Any, ...], items: list[bytes], *_: Any) -> Iterator[str]:
-        sent.append([pickle.loads(item) for item in items])
+    def explain(_ray: None, actor: type, arguments: tuple[Any, ...], items: list[Any], *_: Any) -> Iterator[str]:
+        sent.append(items)
         for item in items:
             yield from actor(*arguments)({"item": [item]})["result"]
 
@@ -117,7 +116,7 @@ def test_equal_inputs_are_sent_once(
     store, twice = ExplanationStore(tmp_path), replace(explained, inputs=(*explained.inputs, *explained.inputs))
     assert explain_set_with_ray(str(hub_folder), twice, store, 1, "", print) == {}
     (sent,) = without_cluster
-    assert sent == [(example, ("lime", "occlusion")) for example in explained.inputs[:3]]
+    assert sent == [Asked(example, ("lime", "occlusion")) for example in explained.inputs[:3]]
     assert len(store) == 6
 
 

@@ -366,6 +366,8 @@ def test_a_model_that_is_nearly_undecided_is_said_to_be() -> None:
     assert margin_sentence(COMPARISON) == ""
     close = SimpleNamespace(**vars(COMPARISON) | {"probabilities": (0.4861, 0.5139)})
     assert margin_sentence(close) == "The model is nearly undecided: positive 0.51, nega tive 0.49."  # type: ignore[arg-type]
+    level = SimpleNamespace(**vars(COMPARISON) | {"probabilities": (0.5, 0.5)})
+    assert margin_sentence(level) == "The model is nearly undecided: nega tive 0.50, positive 0.50."  # type: ignore[arg-type]
     assert answer_sentences(SUPPORTED, close)[1] == margin_sentence(close)  # type: ignore[arg-type]
     other = SimpleNamespace(**vars(close) | {"explains_predicted": False})
     assert margin_sentence(other) == ""  # type: ignore[arg-type]

@@ -129,7 +129,10 @@ def conclusions(found: Sequence[Removal]) -> str:
         f"Trainings with the same words differ by a standard deviation of {deviation:.3f}, which gives a difference of "
         f"two rows a 95 % interval of ± {half:.3f} over trainings (Student's t, the variance of all rows pooled, "
         f"{freedom} degrees of freedom). Beyond that, of {len(methods)} methods: better words than both controls: "
-        f"{_named(better)}; better than one of them: {_named(partly)}; worse than one of them: {_named(worse)}."
+        f"{_named(better)}; better than one of them: {_named(partly)}; worse than one of them: {_named(worse)}.\n\n"
+        f"Raw mails are classified correctly in {100 * min(one.raw for one in found):.0f} to "
+        f"{100 * max(one.raw for one in found):.0f} % whatever is removed: the words that are left tell the group as "
+        "well, so that no row takes all shortcuts away."
     )
 
 
