@@ -117,15 +117,15 @@ def cost(pool: model_pool.ModelPool, spec: SetSpec, data: SubmittedData, info: M
     if not data.rows:
         return "" if data.problem else NO_DATA
     inputs = min(spec.most or len(data.rows), len(data.rows))
-    by_length = sorted(data.rows, key=_words)
-    typical = by_length[len(by_length) // 2]
-    specs, units = _specs(spec, info), _units(typical)
-    passes = {length: spec.passes(specs, length, len(info.erasures)) for length in set(map(_units, data.rows))}
+    lengths = np.array([_units(row) for row in data.rows])
+    middle = int(np.argsort(lengths)[len(lengths) // 2])
+    typical, units, specs = data.rows[middle], int(lengths[middle]), _specs(spec, info)
+    of_length = {length: spec.passes(specs, length, len(info.erasures)) for length in set(lengths.tolist())}
+    passes = np.array([of_length[length] for length in lengths.tolist()])
     checked_with = replace(spec, thorough=True).settings
     again = min(spec.checked, inputs) * EXPLAINED_AGAIN * explaining_passes(specs, checked_with, units)
     asked = f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}"
-    mean = np.mean([passes[_units(row)] for row in data.rows])
-    line = f"{asked}: on average at most {mean:,.0f} passes of the model per input"
+    line = f"{asked}: on average at most {passes.mean():,.0f} passes of the model per input"
     few = f" No method can be recommended from fewer than {FEWEST} inputs." if inputs < FEWEST else ""
     model, refused = pool.loaded(spec.model), pool.refusal(spec.model)
     if model is None and refused is not None:
@@ -142,18 +142,14 @@ def cost(pool: model_pool.ModelPool, spec: SetSpec, data: SubmittedData, info: M
         return f"{line}. The time is unknown: {typical.image}: {error}{few}"
     if seconds is None:
         return f"{line}. The time is unknown: the model reads nothing in line {typical.line:,}.{few}"
-    typical_passes = np.mean([passes[_units(row)] * _units(row) / units for row in data.rows])  # a longer one is slower
-    takes = (inputs * float(typical_passes) + again) * seconds
+    of_typical = float((passes * lengths).mean()) / units  # a pass of a longer text takes longer
+    takes = (inputs * of_typical + again) * seconds
     shorter = SHORTER if takes > LONG else ""
     return f"{line}, at most about {duration(takes)} on this machine.{shorter}{few}"
 
 
 def _units(row: InputRow) -> int:
-    return max(_words(row), 1) + (PATCHES if row.image else 0)
-
-
-def _words(row: InputRow) -> int:
-    return len(f"{row.text} {row.pair or ''}".split())
+    return max(len(f"{row.text} {row.pair or ''}".split()), 1) + (PATCHES if row.image else 0)
 
 
 def _preset(model: str, info: ModelInfo) -> SetSpec:
